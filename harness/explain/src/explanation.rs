@@ -25,12 +25,10 @@ pub struct Explanation {
     /// The containers, with the reason why the message names them or not.
     pub containers: Vec<ContainerReport>,
     /// Consistency of message, status, condition and annotations.
-    #[serde(rename = "witnesses")]
     pub checks: Vec<ConsistencyCheck>,
     /// Known bugs that match.
     pub bugs: Vec<Bug>,
     /// Input that would make the explanation more complete.
-    #[serde(rename = "ask")]
     pub missing: Vec<String>,
 }
 
@@ -84,7 +82,6 @@ pub struct ConsistencyCheck {
     /// True if the records agree.
     pub agrees: bool,
     /// The result in one sentence.
-    #[serde(rename = "says")]
     pub text: String,
 }
 

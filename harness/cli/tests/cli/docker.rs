@@ -233,7 +233,7 @@ fn gc_spares_clusters_of_other_hosts_and_daemons() {
     let host = Host::new(&[], &[there, shared]);
     let (_, listed) = host.evictlab(&["cluster", "list", "--json"]);
     let listed = documents::parse("cluster-list", &listed);
-    assert_eq!((&listed[1]["backend"], &listed[1]["here"]), (&json!("kind"), &json!(false)), "{listed}");
+    assert_eq!((&listed[1]["backend"], &listed[1]["local"]), (&json!("kind"), &json!(false)), "{listed}");
     let (_, found) = host.evictlab(&["gc", "--dry-run", "--json"]);
     assert_eq!(documents::parse("gc", &found)[0]["kind"], "cluster", "{found}");
     let (status, text) = host.evictlab(&["gc"]);

@@ -19,8 +19,12 @@ fn fails_without_docker_and_kind() {
         assert_eq!(diagnosis["fit"], false);
         let state = |about: &str| {
             let mut checks = diagnosis["checks"].as_array().unwrap().iter();
-            let check = checks.find(|check| check["about"] == about).unwrap();
-            (check["state"].as_str().unwrap(), check["found"].as_str().unwrap(), check["advice"].is_string())
+            let check = checks.find(|check| check["subject"] == about).unwrap();
+            (
+                check["state"].as_str().unwrap(),
+                check["finding"].as_str().unwrap(),
+                check["remedy"].is_string(),
+            )
         };
         assert_eq!(state("embedded").0, "ok");
         let (docker, says, advice) = state("docker");

@@ -26,12 +26,11 @@ pub struct KnownCluster {
     #[serde(flatten)]
     pub record: ClusterRecord,
     /// State of the cluster.
-    #[serde(rename = "standing")]
     pub state: ClusterState,
     /// Names of its containers; empty for a record without a cluster.
     pub containers: Vec<String>,
     /// True if the cluster belongs to this Docker daemon.
-    #[serde(rename = "here")]
+    #[serde(rename = "local")]
     pub is_local: bool,
     /// False if the containers may belong to another cluster with the name of a dead one.
     #[serde(rename = "own")]

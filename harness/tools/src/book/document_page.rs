@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use evictlab_report::words::{code_block, markdown_cell, markdown_table};
 
-use crate::documents::{DOCUMENTS, Document, Key, Section, sections};
+use crate::documents::{DOCUMENTS, Document, FORMAT_VERSION, Key, Section, sections};
 
 /// Path of the page of a document.
 pub(super) fn document_path(document: &Document) -> String {
@@ -13,11 +13,14 @@ pub(super) fn document_path(document: &Document) -> String {
 
 /// The list of documents.
 pub(super) fn documents_page() -> String {
-    let about = "# Documents in JSON and YAML\n\nEvery document that evictlab writes or reads, with all of \
+    let about = format!(
+        "# Documents in JSON and YAML\n\nEvery document that evictlab writes or reads, with all of \
         its keys. `evictlab schema NAME` prints its JSON Schema.\n\n\
-        Later versions may add keys. The first event in `events.jsonl` has the version of evictlab \
+        The documents have format {FORMAT_VERSION}, as the `$comment` of each schema says; the changelog lists the keys \
+        that a new format renames or removes. Later versions may add keys. The first event in `events.jsonl` has the version of evictlab \
         (`evictlab`), and so has `started.json` (`metadata.evictlab`); other documents have no version. Objects of Kubernetes are as the API server returned them, \
-        without `managedFields`; Kubernetes documents their keys.";
+        without `managedFields`; Kubernetes documents their keys."
+    );
     let rows = DOCUMENTS.iter().map(|document| {
         let Document { name, about, place, .. } = document;
         [format!("[{name}]({name}.md)"), (*about).to_owned(), (*place).to_owned()]

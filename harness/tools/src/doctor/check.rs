@@ -49,15 +49,13 @@ pub enum CheckState {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Check {
     /// The subject.
-    #[serde(rename = "about")]
     pub subject: CheckSubject,
     /// The result.
     pub state: CheckState,
     /// The finding in one line.
-    #[serde(rename = "found")]
     pub finding: String,
     /// The remedy; `None` if no action is necessary.
-    #[serde(rename = "advice", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub remedy: Option<String>,
 }
 

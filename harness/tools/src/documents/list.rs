@@ -27,6 +27,10 @@ use crate::mutants::{DefectInfo, Matrix};
 use crate::verify::VerifyResult;
 use crate::watch::NodeView;
 
+/// Version of the keys of all documents. It changes when a key is renamed or removed; the changelog
+/// has a section for each version.
+pub const FORMAT_VERSION: u32 = 2;
+
 /// A document in JSON or YAML.
 #[derive(Clone, Copy, Debug)]
 pub struct Document {
@@ -45,9 +49,14 @@ impl Document {
         DOCUMENTS.iter().find(|document| document.name == name)
     }
 
-    /// Returns the JSON Schema (draft 2020-12) of the document. It names every key.
+    /// Returns the JSON Schema (draft 2020-12) of the document. It names every key, and the version
+    /// of the format as `$comment`.
     pub fn schema(&self) -> Value {
-        (self.schema)()
+        let mut schema = (self.schema)();
+        if let Some(fields) = schema.as_object_mut() {
+            fields.insert("$comment".to_owned(), format!("format {FORMAT_VERSION}").into());
+        }
+        schema
     }
 }
 

@@ -4,4 +4,4 @@ mod keys;
 mod list;
 
 pub use keys::{Key, Section, sections};
-pub use list::{DOCUMENTS, Document};
+pub use list::{DOCUMENTS, Document, FORMAT_VERSION};

@@ -80,7 +80,7 @@ fn exports_the_fields_of_a_case() {
             "limits/hard-grace",
             &["housekeeping-interval: 1s"],
             &["ephemeral-storage: 20Mi"],
-            &["within 8s of the event", "<1.31"],
+            &["within 4s of the event", "<1.31"],
         ),
         (
             "message/ephemeral-container-is-never-named",

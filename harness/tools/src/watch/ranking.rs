@@ -19,7 +19,6 @@ use super::rank_reason::rank_reason;
 #[serde(rename_all = "camelCase")]
 pub struct EvictionCandidate {
     /// Rank, 1 for the first candidate. Equal pods have the same rank: their order is random.
-    #[serde(rename = "place")]
     pub rank: usize,
     /// `namespace/name`.
     pub pod: String,

@@ -43,7 +43,6 @@ pub struct Reading {
     /// Pods that can be evicted, the first candidate first.
     pub order: Vec<EvictionCandidate>,
     /// Pods that are never evicted.
-    #[serde(rename = "never")]
     pub exempt: Vec<ExemptPod>,
 }
 
@@ -54,12 +53,10 @@ pub struct ThresholdStatus {
     /// Grace period of a soft threshold in seconds; `None` for a hard threshold.
     pub grace_seconds: Option<f64>,
     /// The configured value, such as `10%`.
-    #[serde(rename = "stated")]
     pub configured: String,
     /// The resolved value.
     pub quantity: Quantity,
     /// Available amount above the threshold; negative below it.
-    #[serde(rename = "left")]
     pub margin: i64,
     /// True if the threshold is met.
     pub met: bool,
