@@ -284,6 +284,18 @@ fn no_case_starts_after_a_failure_on_request() {
     assert!(failed >= 1, "{}", some.out);
 }
 
+/// The node is gone after the eviction, before the evidence is collected: an error, not a matter of
+/// the case, so that a Job tries again on another node.
+#[test]
+fn evidence_of_a_node_that_is_gone_is_an_error() {
+    for (case, at) in [("container-own", "16s"), ("just-above", "20s")] {
+        let ran = run(&[case, "--kubelet", "v1.36", "--fault", &format!("node-gone: {{at: {at}}}")]);
+        let (verdict, why) = ran.verdicts.values().next().unwrap();
+        assert_eq!((verdict.as_str(), ran.status), ("error", 4), "{why}");
+        assert!(why.starts_with("failed to reach the API server"), "{why}");
+    }
+}
+
 /// In the model a container whose program it does not have idles, which proves nothing.
 #[test]
 fn cases_that_the_model_does_not_run_are_skipped() {

@@ -15,6 +15,7 @@ use kube::api::ApiResource;
 use kube::core::GroupVersionKind;
 use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::case_runner::error::CaseError;
@@ -30,6 +31,8 @@ use crate::staging::node_setup::{delete_static_pods, restore_node, unused_image_
 
 /// Limit for the deletion of a case's namespace without progress, on a fast node.
 const NAMESPACE_DELETION_TIMEOUT: Duration = Duration::from_secs(60);
+/// Limit for the answer of a kubelet whose evidence is missing.
+const NODE_ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A case with everything that its execution needs.
 pub(crate) struct CaseRunner<'a> {
@@ -155,6 +158,7 @@ impl CaseRunner<'_> {
             Ok((live, _)) => Some(self.collect_and_judge(&namespace, &before, live, execution).await),
             Err(_) => None,
         };
+        let answers = self.confirm_node_answers(result.as_ref()).await;
         let restored = delete_static_pods(node, case).await.and(restored);
         if !self.cancel.is_cancelled() {
             if result.is_some() {
@@ -164,9 +168,33 @@ impl CaseRunner<'_> {
             restored?;
             self.delete_objects(&namespace, speed, observed.is_err()).await?;
         }
-        let concluded = self.conclude(observed?, result).await;
+        let concluded = match answers {
+            Ok(()) => self.conclude(observed?, result).await,
+            Err(error) => Err(error),
+        };
         self.release_host().await;
         concluded
+    }
+
+    /// Confirms that the node answers if evidence is missing: a node that is gone is not a property
+    /// of the case, and another node may give a verdict.
+    ///
+    /// # Errors
+    /// The kubelet does not answer any more.
+    async fn confirm_node_answers(&self, result: Option<&CaseResult>) -> Result<(), CaseError> {
+        let is_missing = |result: &CaseResult| result.doubt == Some(InconclusiveReason::EvidenceLost);
+        if !result.is_some_and(is_missing) {
+            return Ok(());
+        }
+        match timeout(NODE_ANSWER_TIMEOUT, self.leased.node.summary()).await {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(error)) => Err(CaseError::Unreachable(error.to_string())),
+            Err(_) => {
+                let seconds = NODE_ANSWER_TIMEOUT.as_secs();
+                let name = &self.leased.node.name;
+                Err(CaseError::Unreachable(format!("node {name} did not answer for {seconds} s")))
+            }
+        }
     }
 
     /// Waits until a case that had the host or its disk for itself, or changed the node's file
