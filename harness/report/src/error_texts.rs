@@ -33,7 +33,8 @@ fn reading() -> Vec<String> {
     vec![
         row(BaselineError::Read { path: baseline(), source: io::Error::from(io::ErrorKind::NotFound) }),
         row(BaselineError::Form { path: baseline(), source: not_json() }),
-        row(RecordedRunError::NoRun { dir: run() }),
+        row(RecordedRunError::NoRun { dir: run(), runs: vec![] }),
+        row(RecordedRunError::NoRun { dir: run(), runs: vec![run().join("artifacts/cluster-1")] }),
         row(RecordedRunError::Empty(events())),
         row(RecordedRunError::Read { path: events(), source: denied() }),
         row(RecordedRunError::Form {
@@ -51,7 +52,7 @@ fn reading() -> Vec<String> {
             ],
         }),
         row(KubeletResultsError::Modelled("results/latest".to_owned())),
-        row(KubeletResultsError::Run(RecordedRunError::NoRun { dir: run() })),
+        row(KubeletResultsError::Run(RecordedRunError::NoRun { dir: run(), runs: vec![] })),
         row(KubeletResultsError::Read { path: PathBuf::from("v1.36.2.json"), source: denied() }),
         row(KubeletResultsError::Form { path: PathBuf::from("v1.36.2.json"), source: not_json() }),
         row(KubeletResultsError::Write { path: PathBuf::from("v1.36.2.json"), source: denied() }),

@@ -84,12 +84,14 @@ fn sort_key(name: &str) -> Option<(String, u32)> {
     (time.chars().map(digits).eq("0000-00-00T00-00-00Z".chars())).then(|| (time.to_owned(), number))
 }
 
-/// Returns whether a directory contains a run that ended or was killed.
+/// Returns whether a directory contains a run, or the runs of a command, that ended or was killed.
 fn is_over(dir: &Path) -> bool {
-    if ["finished.json", "bisect.md"].iter().any(|end| dir.join(end).exists()) {
+    if ["finished.json", "bisect.md", "mutants.json"].iter().any(|end| dir.join(end).exists()) {
         return true;
     }
-    let modified = fs::metadata(dir.join("artifacts/events.jsonl")).and_then(|events| events.modified());
+    // A command of several runs, such as `mutants run`, has no events of its own.
+    let events = fs::metadata(dir.join("artifacts/events.jsonl")).or_else(|_| fs::metadata(dir));
+    let modified = events.and_then(|events| events.modified());
     modified.is_ok_and(|at| SystemTime::now().duration_since(at).is_ok_and(|age| age > MAX_SILENCE))
 }
 
@@ -115,6 +117,7 @@ mod tests {
         run("2026-11-05T03-00-00Z-10", "finished.json");
         run("2026-11-05T03-00-00Z-2", "finished.json");
         run("2026-11-05T03-00-00Z", "bisect.md");
+        run("2026-11-06T03-00-00Z", "mutants.json");
         for other in ["sample", "2026-11-01", "2026-11-01T03-00-00Z-old"] {
             run(other, "finished.json");
         }
@@ -131,12 +134,13 @@ mod tests {
                 "2026-11-03T03-00-00Z",
                 "2026-11-05T03-00-00Z",
                 "2026-11-05T03-00-00Z-2",
-                "2026-11-05T03-00-00Z-10"
+                "2026-11-05T03-00-00Z-10",
+                "2026-11-06T03-00-00Z"
             ]
         );
-        assert_eq!(old(1).len(), 4);
-        assert_eq!(old(6), ["2026-11-01T03-00-00Z"]);
-        assert_eq!(old(7), [""; 0]);
+        assert_eq!(old(1).len(), 5);
+        assert_eq!(old(7), ["2026-11-01T03-00-00Z"]);
+        assert_eq!(old(8), [""; 0]);
         delete_run(&results.path().join("2026-11-01T03-00-00Z")).unwrap();
         assert_eq!(old(6), [""; 0]);
         assert_eq!(old_runs(&results.path().join("missing"), 0).unwrap().len(), 0);

@@ -54,24 +54,9 @@ pub(crate) struct Args {
 
 /// Prints or writes the history.
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
-    let mut runs = Vec::new();
-    for dir in &args.dirs {
-        read_runs(dir, &mut runs)?;
-    }
-    if runs.is_empty() {
-        let dirs: Vec<String> = args.dirs.iter().map(|dir| dir.display().to_string()).collect();
-        return Err(bad_input(format!(
-            "failed to find runs in {}\nhelp: name run directories, or a directory that contains some",
-            dirs.join(", ")
-        )));
-    }
-    let recent = args.recent.unwrap_or_else(|| DEFAULT_RECENT.min(runs.len().div_ceil(2)));
-    let history = History::new(&runs, recent);
+    let history = read_history(&args.dirs, args.recent)?;
     match (&args.output, args.json) {
-        (Some(path), _) => {
-            write_private(path, &history_page(&history)).map_err(infrastructure)?;
-            print(path.display())?;
-        }
+        (Some(path), _) => write_page(&history, path)?,
         (None, true) => print_json(&history)?,
         (None, false) => {
             print(history_table(&history, args.all).trim_end())?;
@@ -83,6 +68,29 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     }
     let is_worse = history.series.iter().any(|series| series.change.is_worse());
     Ok(if args.exit_code && is_worse { exit_code::FAILED } else { exit_code::SUCCESS }.into())
+}
+
+/// Reads the history of the runs in directories. `recent`: see [`Args::recent`].
+pub(crate) fn read_history(dirs: &[PathBuf], recent: Option<usize>) -> Result<History, Failure> {
+    let mut runs = Vec::new();
+    for dir in dirs {
+        read_runs(dir, &mut runs)?;
+    }
+    if runs.is_empty() {
+        let dirs: Vec<String> = dirs.iter().map(|dir| dir.display().to_string()).collect();
+        return Err(bad_input(format!(
+            "failed to find runs in {}\nhelp: name run directories, or a directory that contains some",
+            dirs.join(", ")
+        )));
+    }
+    let recent = recent.unwrap_or_else(|| DEFAULT_RECENT.min(runs.len().div_ceil(2)));
+    Ok(History::new(&runs, recent))
+}
+
+/// Writes the history as a page, and prints its path.
+pub(crate) fn write_page(history: &History, path: &Path) -> Result<(), Failure> {
+    write_private(path, &history_page(history)).map_err(infrastructure)?;
+    print(path.display())
 }
 
 /// Reads the run in a directory, or the runs in its subdirectories in the order of their names. A

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use super::history::{read_history, write_page};
 use super::report_merge::{MergeArgs, merge};
 use evictlab_report::{EvidenceBase, RecordedRun, compare, markdown_page, page, write_private};
 
@@ -28,6 +29,7 @@ use crate::output::print;
     after_help = "Examples:
   evictlab report
   evictlab report results/2026-11-21T09-30-12Z --output page.html
+  evictlab report --history results
   evictlab report --compare results/2026-11-20T03-00-00Z results/latest
   evictlab report merge shard-*"
 )]
@@ -44,6 +46,10 @@ pub(crate) struct Args {
     /// Print the changes from the run in BEFORE to the run in AFTER
     #[arg(long, num_args = 2, value_names = ["BEFORE", "AFTER"], conflicts_with = "dir")]
     compare: Option<Vec<PathBuf>>,
+    /// Write the history of the runs in these directories as a page, as `evictlab history` does
+    /// [default of --output: history.html]
+    #[arg(long, num_args = 1.., value_name = "DIR", conflicts_with_all = ["dir", "compare"])]
+    history: Option<Vec<PathBuf>>,
     /// With --compare: print JSON
     #[arg(long, requires = "compare")]
     json: bool,
@@ -64,6 +70,11 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     }
     if let Some([before, after]) = args.compare.as_deref() {
         return compare_runs(args, before, after);
+    }
+    if let Some(dirs) = &args.history {
+        let path = args.output.as_deref().unwrap_or(Path::new("history.html"));
+        write_page(&read_history(dirs, None)?, path)?;
+        return Ok(ExitCode::SUCCESS);
     }
     let run = RecordedRun::read(&args.dir).map_err(bad_input)?;
     let base = match args.output.as_deref() {

@@ -54,6 +54,9 @@ fn shows_newly_failing_cases() {
     let page = evictlab(&folder, &["history", "nightly", "-o", "history.html"]);
     assert_eq!(text(&page.stdout), "history.html\n");
     let page = fs::read_to_string(folder.path().join("history.html")).unwrap();
+    let report = evictlab(&folder, &["report", "--history", "nightly", "-o", "report.html"]);
+    assert_eq!(text(&report.stdout), "report.html\n");
+    assert_eq!(fs::read_to_string(folder.path().join("report.html")).unwrap(), page);
     assert_eq!(page.matches("<span class=\"failed\"").count(), 1, "{page}");
 }
 

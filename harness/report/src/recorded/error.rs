@@ -10,10 +10,12 @@ pub(super) const EVENTS_FILE: &str = "artifacts/events.jsonl";
 #[derive(Debug, thiserror::Error)]
 pub enum RecordedRunError {
     /// The directory does not contain a run.
-    #[error("failed to read run {}: {EVENTS_FILE} not found\nhelp: name the directory of a run, such as results/latest", .dir.display())]
+    #[error("failed to read run {}: {EVENTS_FILE} not found\nhelp: {}", .dir.display(), where_runs_are(.runs))]
     NoRun {
         /// The directory.
         dir: PathBuf,
+        /// The runs that it contains, such as those of a bisection.
+        runs: Vec<PathBuf>,
     },
     /// The process was killed before it wrote an event.
     #[error("failed to read {}: it contains no events, because the run was killed before it started\nhelp: name the directory of another run", .0.display())]
@@ -36,4 +38,14 @@ pub enum RecordedRunError {
         /// The reason.
         reason: String,
     },
+}
+
+fn where_runs_are(runs: &[PathBuf]) -> String {
+    match runs {
+        [] => "name the directory of a run, such as results/latest".to_owned(),
+        runs => {
+            let runs: Vec<String> = runs.iter().map(|run| run.display().to_string()).collect();
+            format!("name one of the runs that the directory contains: {}", runs.join(", "))
+        }
+    }
 }

@@ -1,8 +1,8 @@
 //! A run directory, read back.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::error::{EVENTS_FILE, RecordedRunError};
 use super::lines::Lines;
@@ -100,11 +100,20 @@ pub(crate) fn read_events(dir: &Path, each: impl FnMut(RunEvent)) -> Result<(), 
     let path = dir.join(EVENTS_FILE);
     let file = File::open(&path).map_err(|source| match source.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
-            RecordedRunError::NoRun { dir: dir.to_owned() }
+            RecordedRunError::NoRun { dir: dir.to_owned(), runs: runs_below(dir) }
         }
         _ => RecordedRunError::Read { path: path.clone(), source },
     })?;
     parse_events(&path, BufReader::new(file), each)
+}
+
+/// Returns the runs in the artifacts of a directory, where commands of several runs write them.
+fn runs_below(dir: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(dir.join("artifacts")).into_iter().flatten().flatten();
+    let mut runs: Vec<PathBuf> =
+        entries.map(|entry| entry.path()).filter(|path| path.join(EVENTS_FILE).is_file()).collect();
+    runs.sort();
+    runs
 }
 
 fn parse_events(
@@ -155,6 +164,11 @@ mod tests {
     #[test]
     fn reads_a_truncated_run() {
         let dir = tempfile::tempdir().unwrap();
+        write_run(&dir.path().join("artifacts/cluster-1"));
+        assert!(
+            error(dir.path())
+                .ends_with("help: name one of the runs that the directory contains: DIR/artifacts/cluster-1")
+        );
         write_run(dir.path());
         let events = dir.path().join(EVENTS_FILE);
         let text = fs::read_to_string(&events).unwrap();
