@@ -93,7 +93,7 @@ pub use parity::{
     parity, parity_details, parity_table,
 };
 pub use prow::{Prow, ProwFinished, ProwStarted};
-pub use recorded::{RecordedRun, RecordedRunError};
+pub use recorded::{RecordedRun, RecordedRunError, replay_recorded};
 pub use recording::Recording;
 pub use retention::{RetentionError, delete_run, old_runs};
 pub use run_dir::{RunDir, create_private, create_private_dir, write_private};

@@ -1,7 +1,7 @@
 //! `evictlab verify`
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -10,9 +10,13 @@ use evictlab_case::LoadedCase;
 use evictlab_case::select::select;
 use evictlab_cluster::images::ImageCatalog;
 use evictlab_cluster::{Backend, ClusterSource, Kubelet, KubeletSpec};
+use evictlab_judge::Verdict;
 use evictlab_report::clock::Clock;
 use evictlab_report::words::shell_quote;
-use evictlab_report::{InterruptStage, ReportOptions, RunDir, exit_code};
+use evictlab_report::{
+    CaseId, InterruptStage, Merge, RecordedRun, Report, ReportOptions, RunDir, RunEventKind, exit_code,
+    replay_recorded, reports,
+};
 use evictlab_runner::{Interrupt, Repeat, RunRequest, new_run_id};
 use evictlab_tools::export::{HostInfo, Recipe, recipe};
 use evictlab_tools::verify::{
@@ -32,7 +36,7 @@ use crate::args::target::reject_foreign_managed_options;
 use crate::execute::{MAX_ATTEMPTS, execute, run_directory};
 use crate::failure::{Failure, bad_input, infrastructure};
 use crate::kind_context::KindContext;
-use crate::output::{print_json_until_interrupt, print_until_interrupt};
+use crate::output::{print_json_until_interrupt, print_stderr, print_until_interrupt};
 
 /// Compare cases on two kubelets, and document whether a bug is fixed
 ///
@@ -55,7 +59,8 @@ use crate::output::{print_json_until_interrupt, print_until_interrupt};
 #[command(after_help = "Examples:
   evictlab verify --upstream kubernetes/kubernetes#124938 --before v1.31.14 --after v1.32.11
   evictlab verify sidecars-are-named --before v1.31.14 --after ./kubelet --backend kind --keep --name lab
-  evictlab verify sidecars-are-named --before v1.31.14 --after ./kubelet --backend kind --cluster lab")]
+  evictlab verify sidecars-are-named --before v1.31.14 --after ./kubelet --backend kind --cluster lab
+  evictlab verify message --before v1.31 --after v1.32 --runs results/shard-*")]
 pub(crate) struct Args {
     #[command(flatten)]
     selection: SelectionArgs,
@@ -68,6 +73,10 @@ pub(crate) struct Args {
     after: KubeletArg,
     #[command(flatten)]
     images: ImageArgs,
+    /// Compare the kubelets in these recorded runs instead of running the cases; several runs, such
+    /// as shards, are merged
+    #[arg(long, value_name = "DIR", num_args = 1.., conflicts_with = "backend")]
+    runs: Vec<PathBuf>,
     /// Backend that provides the nodes
     #[arg(long, short, value_enum, default_value_t = ManagedBackend::Embedded)]
     pub(crate) backend: ManagedBackend,
@@ -96,7 +105,7 @@ impl Args {
                 self.before.text
             )));
         }
-        if !self.selection.is_restricted() {
+        if !self.selection.is_restricted() && self.runs.is_empty() {
             return Err(bad_input(
                 "failed to select cases: none is named\nhelp: name the cases, or their issue: evictlab verify --upstream kubernetes/kubernetes#124938 --before v1.31 --after v1.32",
             ));
@@ -124,11 +133,16 @@ impl Args {
         shell_quote(&words)
     }
 
+    /// Returns the selected cases; with an issue, those that it is about.
+    fn cases(&self) -> Result<Vec<Arc<LoadedCase>>, Failure> {
+        let selection = self.selection.selection();
+        Ok(relevant_cases(select(&self.selection.source(), &selection)?, &selection.upstream))
+    }
+
     /// Returns the request and the context of the document. Creates no resources.
     async fn prepare(&self, clock: &Clock) -> Result<(RunRequest, ReportContext), Failure> {
         self.check()?;
-        let selection = self.selection.selection();
-        let cases = relevant_cases(select(&self.selection.source(), &selection)?, &selection.upstream);
+        let cases = self.cases()?;
         let catalog = self.images.image_catalog()?;
         let run = new_run_id();
         let Prepared { backend, kubelets, environment, host } = match self.backend {
@@ -203,6 +217,9 @@ fn recipes(
 /// Runs the cases on both kubelets and writes the document. Simulated time requires a paused
 /// runtime clock.
 pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
+    if !args.runs.is_empty() {
+        return verify_recorded(args);
+    }
     // Signals are handled before any resource is created.
     let interrupt = Interrupt::listen().map_err(infrastructure)?;
     let clock = BackendName::from(args.backend).clock();
@@ -224,8 +241,85 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
     let finished = execute(request, options, vec![Box::new(report)], clock, interrupt).await?;
     let conclusions = conclusions.all();
     print_conclusions(args, &conclusions, &run_dir, &interrupts)?;
+    Ok(exit_code_of(finished.exit_code, &conclusions).into())
+}
+
+/// Merges recorded runs, and writes the document about them.
+fn verify_recorded(args: &Args) -> Result<ExitCode, Failure> {
+    args.check()?;
+    let merge = Merge::read(&args.runs, None).map_err(bad_input)?;
+    let labels = merge.kubelets();
+    let side = |kubelet: &KubeletArg| {
+        ComparedKubelet::recorded(&kubelet.text, &labels).ok_or_else(|| {
+            let (text, labels) = (&kubelet.text, labels.join(", "));
+            bad_input(format!("failed to find kubelet {text} in the runs\nhelp: their kubelets are {labels}"))
+        })
+    };
+    let sides = [side(&args.before)?, side(&args.after)?];
+    let selected = match args.selection.is_restricted() {
+        true => Some(args.cases()?.iter().map(|case| case.id()).collect::<BTreeSet<String>>()),
+        false => None,
+    };
+    let run_dir = run_directory(args.output_dir.as_deref())?;
+    let interrupts = InterruptStage::default();
+    let options = ReportOptions {
+        run_dir: run_dir.clone(),
+        stdout: None,
+        stress: false,
+        record: None,
+        write_baseline: None,
+        interrupts: interrupts.clone(),
+    };
+    let reports = reports(options).map_err(bad_input)?;
+    for note in merge.notes() {
+        print_stderr(format_args!("note: {note}"));
+    }
+    let compared: Vec<String> = sides.iter().map(|side| side.label.clone()).collect();
+    merge.write(&run_dir, reports).map_err(infrastructure)?;
+    let context = ReportContext {
+        sides,
+        environment: vec![],
+        recipes: BTreeMap::new(),
+        repro_command: args.kind_command(),
+    };
+    let (report, conclusions) = VerifyReport::new(run_dir.clone(), context);
+    let cases = match selected {
+        Some(cases) => cases,
+        None => cases_on_both(run_dir.path(), &compared)?,
+    };
+    let needs_evidence = |id: &CaseId| compared.contains(&id.kubelet) && cases.contains(&case_name(id));
+    let report: Box<dyn Report> = Box::new(report.of_cases(Some(cases.clone())));
+    replay_recorded(run_dir.path(), needs_evidence, vec![report]).map_err(infrastructure)?;
+    let conclusions = conclusions.all();
+    print_conclusions(args, &conclusions, &run_dir, &interrupts)?;
+    // Other cases of the runs do not matter.
+    Ok(exit_code_of(exit_code::SUCCESS, &conclusions).into())
+}
+
+/// Returns the cases of a recorded run that were skipped on none of these kubelets.
+fn cases_on_both(dir: &Path, kubelets: &[String]) -> Result<BTreeSet<String>, Failure> {
+    let (mut cases, mut skipped) = (BTreeSet::new(), BTreeSet::new());
+    for event in RecordedRun::events(dir).map_err(bad_input)? {
+        let RunEventKind::CaseEnded { id, judgement, .. } = event.what else { continue };
+        if !kubelets.contains(&id.kubelet) {
+            continue;
+        }
+        match judgement.verdict {
+            Verdict::Skipped => skipped.insert(case_name(&id)),
+            _ => cases.insert(case_name(&id)),
+        };
+    }
+    Ok(&cases - &skipped)
+}
+
+fn case_name(id: &CaseId) -> String {
+    format!("{}/{}", id.suite, id.case)
+}
+
+/// Returns the exit status for the conclusions of a run with this exit status.
+fn exit_code_of(run: u8, conclusions: &[CaseConclusion]) -> u8 {
     let any = |is: fn(&Conclusion) -> bool| conclusions.iter().any(|of_case| is(&of_case.conclusion));
-    Ok(match finished.exit_code {
+    match run {
         code @ (exit_code::INTERRUPTED | exit_code::INFRASTRUCTURE) => code,
         _ if any(|conclusion| matches!(conclusion, Conclusion::Inconclusive(_))) => exit_code::INCONCLUSIVE,
         _ if any(|conclusion| matches!(conclusion, Conclusion::Regressed | Conclusion::Bad(_))) => {
@@ -234,7 +328,6 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
         _ if any(|conclusion| matches!(conclusion, Conclusion::Fixed(_))) => exit_code::SUCCESS,
         _ => exit_code::FAILED,
     }
-    .into())
 }
 
 /// Prints the conclusions, and the path of the document.

@@ -52,6 +52,42 @@ fn documents_a_fixed_bug() {
     }
 }
 
+/// Shards of a run are compared without running the cases again.
+#[test]
+fn compares_the_kubelets_of_recorded_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_evictlab"));
+        command.current_dir(folder.path()).env_remove("EVICTLAB_CASES").env_remove("ARTIFACTS_DIR");
+        let output = command.args(arguments).output().unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (output.status.code(), text(output.stdout), text(output.stderr))
+    };
+    for shard in ["1/2", "2/2"] {
+        let dir = format!("shard-{}", &shard[..1]);
+        let arguments =
+            ["run", "message", "--kubelet", "v1.31,v1.32", "--shard", shard, "--output-dir", &dir];
+        assert_eq!(run(&arguments).0, Some(0));
+    }
+    let issue = "kubernetes/kubernetes#124938";
+    let runs = ["--runs", "shard-1", "shard-2"];
+    let compare = |more: &[&str]| run(&[&["verify", "--before", "v1.31"][..], more, &runs].concat());
+    let (status, stdout, stderr) = compare(&["--after", "v1.32", "--upstream", issue]);
+    assert_eq!(status, Some(0), "{stdout}{stderr}");
+    let sentence = format!("{issue} occurs on v1.31.14 and not on v1.32.13 (message/sidecars-are-named).");
+    assert!(stdout.lines().any(|line| line == sentence), "{stdout}");
+    let document = fs::read_to_string(folder.path().join("results/latest/verify.md")).unwrap();
+    for part in [&sentence, "+offending_containers: el-sidecar1\n", "Timeline on v1.31.14"] {
+        assert!(document.contains(part), "{part}\n{document}");
+    }
+    // All cases of the runs.
+    let (status, stdout, _) = compare(&["--after", "v1.32"]);
+    assert!(status == Some(0) && stdout.lines().count() > 5, "{stdout}");
+    let (status, _, stderr) = compare(&["--after", "v1.33"]);
+    assert_eq!(status, Some(2));
+    assert!(stderr.contains("their kubelets are v1.31.14, v1.32.13"), "{stderr}");
+}
+
 #[test]
 fn json_has_only_the_conclusions() {
     let folder = tempfile::tempdir().unwrap();

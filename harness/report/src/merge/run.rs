@@ -57,6 +57,15 @@ impl Merge {
         &self.notes
     }
 
+    /// Labels of the kubelets of the merged run.
+    pub fn kubelets(&self) -> Vec<String> {
+        let mut labels: Vec<String> =
+            self.sources.iter().flat_map(|source| source.start().kubelets.clone()).collect();
+        labels.sort();
+        labels.dedup();
+        labels
+    }
+
     /// Writes the merged run: passes its events to `reports`, whose evidence without observations
     /// is replaced by that of the runs.
     ///

@@ -6,5 +6,5 @@ mod observations;
 mod run;
 
 pub use error::RecordedRunError;
-pub use run::RecordedRun;
 pub(crate) use run::read_events;
+pub use run::{RecordedRun, replay_recorded};

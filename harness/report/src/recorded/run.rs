@@ -3,13 +3,15 @@
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::error::{EVENTS_FILE, RecordedRunError};
 use super::lines::Lines;
 use super::observations::read_observations;
 use crate::run_dir::RunDir;
 use crate::run_state::{EndedCase, RunState};
-use crate::stream::{CaseInfo, RunEvent};
+use crate::sink::{Finished, Report, replay};
+use crate::stream::{CaseId, CaseInfo, RunEvent, RunEventKind};
 use evictlab_evidence::Observations;
 use evictlab_judge::Verdict;
 
@@ -95,6 +97,29 @@ impl RecordedRun {
     }
 }
 
+/// Passes the events of a recorded run to reports, with the evidence of the cases for which
+/// `needs_evidence` is true.
+///
+/// # Errors
+/// The directory does not contain a run, or its events or evidence cannot be read.
+pub fn replay_recorded(
+    dir: &Path,
+    needs_evidence: impl Fn(&CaseId) -> bool,
+    reports: Vec<Box<dyn Report>>,
+) -> Result<Finished, RecordedRunError> {
+    let run_dir = RunDir::existing(dir);
+    let mut events = RecordedRun::events(dir)?;
+    events.retain(|event| !matches!(event.what, RunEventKind::RunEnded { .. }));
+    for event in &mut events {
+        if let RunEventKind::CaseEnded { id, evidence, .. } = &mut event.what
+            && needs_evidence(id)
+        {
+            *evidence = read_observations(&run_dir.case_dir(id))?.map(Arc::new);
+        }
+    }
+    Ok(replay(&events, reports))
+}
+
 /// Passes the events of the run in `dir` to `each`, up to the last complete one.
 pub(crate) fn read_events(dir: &Path, each: impl FnMut(RunEvent)) -> Result<(), RecordedRunError> {
     let path = dir.join(EVENTS_FILE);
@@ -164,11 +189,6 @@ mod tests {
     #[test]
     fn reads_a_truncated_run() {
         let dir = tempfile::tempdir().unwrap();
-        write_run(&dir.path().join("artifacts/cluster-1"));
-        assert!(
-            error(dir.path())
-                .ends_with("help: name one of the runs that the directory contains: DIR/artifacts/cluster-1")
-        );
         write_run(dir.path());
         let events = dir.path().join(EVENTS_FILE);
         let text = fs::read_to_string(&events).unwrap();
@@ -201,6 +221,11 @@ mod tests {
             error(dir.path()),
             "failed to read run DIR: artifacts/events.jsonl not found\n\
              help: name the directory of a run, such as results/latest"
+        );
+        write_run(&dir.path().join("artifacts/cluster-1"));
+        assert!(
+            error(dir.path())
+                .ends_with("help: name one of the runs that the directory contains: DIR/artifacts/cluster-1")
         );
         write_run(dir.path());
         let events = dir.path().join(EVENTS_FILE);

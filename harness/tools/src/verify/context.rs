@@ -23,6 +23,18 @@ impl ComparedKubelet {
         let name = if is_release { version } else { format!("{argument} ({version})") };
         Self { name, label: kubelet.label.clone() }
     }
+
+    /// Returns the kubelet of a recorded run that an argument names: its label, or the minor of the
+    /// only label with this minor.
+    pub fn recorded(argument: &str, labels: &[String]) -> Option<Self> {
+        let minor = format!("{argument}.");
+        let of_minor: Vec<&String> = labels.iter().filter(|label| label.starts_with(&minor)).collect();
+        let label = labels.iter().find(|label| *label == argument).or(match of_minor[..] {
+            [only] => Some(only),
+            _ => None,
+        })?;
+        Some(Self { name: label.clone(), label: label.clone() })
+    }
 }
 
 impl fmt::Display for ComparedKubelet {

@@ -1,5 +1,6 @@
 //! The report that writes the document.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::comparison::{CaseComparison, LastRun};
@@ -32,6 +33,8 @@ pub struct VerifyReport {
     /// The notice about a modelled cluster.
     model: Option<String>,
     conclusions: Conclusions,
+    /// Cases to compare, as `suite/case`; all cases of the run by default.
+    cases: Option<BTreeSet<String>>,
 }
 
 impl VerifyReport {
@@ -39,9 +42,21 @@ impl VerifyReport {
     /// finished.
     pub fn new(run_dir: RunDir, context: ReportContext) -> (Self, Conclusions) {
         let conclusions = Conclusions::default();
-        let verification =
-            Self { run_dir, context, comparisons: vec![], model: None, conclusions: conclusions.clone() };
+        let verification = Self {
+            run_dir,
+            context,
+            comparisons: vec![],
+            model: None,
+            conclusions: conclusions.clone(),
+            cases: None,
+        };
         (verification, conclusions)
+    }
+
+    /// Restricts the comparison to these cases of the run, as `suite/case`.
+    #[must_use]
+    pub fn of_cases(self, cases: Option<BTreeSet<String>>) -> Self {
+        Self { cases, ..self }
     }
 
     fn write(&self) -> Result<(), ReportError> {
@@ -63,7 +78,12 @@ impl Report for VerifyReport {
                     info: Some(info.clone()),
                     ..CaseComparison::default()
                 };
-                self.comparisons = cases.iter().map(comparison).collect();
+                let is_compared = |info: &&CaseInfo| {
+                    self.cases
+                        .as_ref()
+                        .is_none_or(|all| all.contains(&format!("{}/{}", info.suite, info.case)))
+                };
+                self.comparisons = cases.iter().filter(is_compared).map(comparison).collect();
                 self.model = model.as_ref().map(model_notice);
                 self.context.environment.insert(0, ("evictlab".to_owned(), evictlab.clone()));
             }
