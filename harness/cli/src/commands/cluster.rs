@@ -259,8 +259,10 @@ async fn list(json: bool, state: &StateDir) -> Result<ExitCode, Failure> {
             let found = evictlab_cluster::find(&docker, state).await.map_err(infrastructure)?;
             all.extend(found.into_iter().map(|found| ListedCluster::Kind(Box::new(found))));
         }
-        // Without Docker, no kind cluster was created.
-        Err(error) if !state.list().is_empty() => return Err(infrastructure(error)),
+        // Where Docker is not installed, no kind cluster was created.
+        Err(error) if std::env::var_os("DOCKER_HOST").is_some() || !state.list().is_empty() => {
+            return Err(infrastructure(error));
+        }
         Err(error) => print_stderr(format!("kind clusters are not listed: {error}")),
     }
     if json {

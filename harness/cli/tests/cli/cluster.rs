@@ -48,22 +48,27 @@ fn a_detached_cluster_is_listed_until_it_is_deleted() {
     assert_eq!(state.read_dir().unwrap().count(), 0, "files of the cluster are left");
 }
 
-/// Embedded clusters need no Docker.
+/// Embedded clusters need no Docker, unless a daemon or a record of a kind cluster is named.
 #[test]
 fn clusters_are_listed_without_docker() {
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().join("state");
-    let listed = evictlab(&["cluster", "list"], &state);
-    assert!(listed.status.success() && listed.stdout == b"no clusters\n", "{listed:?}");
-    assert!(String::from_utf8_lossy(&listed.stderr).contains("kind clusters are not listed"), "{listed:?}");
-    let deleted = evictlab(&["cluster", "delete", "lab"], &state);
-    assert!(deleted.status.code() == Some(2), "{deleted:?}");
-    // Without Docker, nobody knows whether a cluster of this record exists.
+    let mut list = Command::new(env!("CARGO_BIN_EXE_evictlab"));
+    list.env("EVICTLAB_STATE_DIR", &state).env_remove("DOCKER_HOST").args(["cluster", "list"]);
+    let listed = list.output().unwrap();
+    assert!(listed.status.success(), "{listed:?}");
+    if !Path::new("/var/run/docker.sock").exists() {
+        assert_eq!(listed.stdout, b"no clusters\n");
+        assert!(
+            String::from_utf8_lossy(&listed.stderr).contains("kind clusters are not listed"),
+            "{listed:?}"
+        );
+    }
+    assert_eq!(evictlab(&["cluster", "list"], &state).status.code(), Some(4));
+    assert_eq!(evictlab(&["cluster", "delete", "lab"], &state).status.code(), Some(2));
     let record = ClusterRecord::new("daemon", "lab", "run", Owner::this(), vec!["v1.36.4".to_owned()]);
     fs::write(state.join("lab.json"), serde_json::to_string(&record).unwrap()).unwrap();
-    for arguments in [&["cluster", "list"][..], &["cluster", "delete", "lab"]] {
-        assert_eq!(evictlab(arguments, &state).status.code(), Some(4), "{arguments:?}");
-    }
+    assert_eq!(evictlab(&["cluster", "delete", "lab"], &state).status.code(), Some(4));
 }
 
 #[test]

@@ -16,7 +16,7 @@ pub(super) fn documents_page() -> String {
     let about = format!(
         "# Documents in JSON and YAML\n\nEvery document that evictlab writes or reads, with all of \
         its keys. `evictlab schema NAME` prints its JSON Schema.\n\n\
-        The documents have format {FORMAT_VERSION}, as the `$comment` of each schema says; the changelog lists the keys \
+        The documents have format {FORMAT_VERSION}, as the `$comment` of the schemas says; the changelog lists the keys \
         that a new format renames or removes. Later versions may add keys. The first event in `events.jsonl` has the version of evictlab \
         (`evictlab`), and so has `started.json` (`metadata.evictlab`); other documents have no version. Objects of Kubernetes are as the API server returned them, \
         without `managedFields`; Kubernetes documents their keys."

@@ -31,6 +31,9 @@ use crate::watch::NodeView;
 /// has a section for each version.
 pub const FORMAT_VERSION: u32 = 2;
 
+/// Name of the document that people write.
+const CASE: &str = "case";
+
 /// A document in JSON or YAML.
 #[derive(Clone, Copy, Debug)]
 pub struct Document {
@@ -49,11 +52,11 @@ impl Document {
         DOCUMENTS.iter().find(|document| document.name == name)
     }
 
-    /// Returns the JSON Schema (draft 2020-12) of the document. It names every key, and the version
-    /// of the format as `$comment`.
+    /// Returns the JSON Schema (draft 2020-12) of the document. It names every key; that of a
+    /// document that evictlab writes also names the version of the format, as `$comment`.
     pub fn schema(&self) -> Value {
         let mut schema = (self.schema)();
-        if let Some(fields) = schema.as_object_mut() {
+        if let Some(fields) = schema.as_object_mut().filter(|_| self.name != CASE) {
             fields.insert("$comment".to_owned(), format!("format {FORMAT_VERSION}").into());
         }
         schema
@@ -64,7 +67,7 @@ impl Document {
 /// of evictlab itself.
 pub const DOCUMENTS: &[Document] = &[
     Document {
-        name: "case",
+        name: CASE,
         about: "Case file",
         place: "`cases/SUITE/CASE.yaml`, or any file that a command names",
         schema: json_schema,
