@@ -254,13 +254,14 @@ fn served(state: &StateDir, name: &str) -> Option<ServedCluster> {
 async fn list(json: bool, state: &StateDir) -> Result<ExitCode, Failure> {
     let mut all: Vec<ListedCluster> =
         ServedCluster::list(state).into_iter().map(ListedCluster::Embedded).collect();
+    let docker_is_named = std::env::var_os("DOCKER_HOST").is_some();
     match Docker::connect().await {
         Ok(docker) => {
             let found = evictlab_cluster::find(&docker, state).await.map_err(infrastructure)?;
             all.extend(found.into_iter().map(|found| ListedCluster::Kind(Box::new(found))));
         }
         // Where Docker is not installed, no kind cluster was created.
-        Err(error) if std::env::var_os("DOCKER_HOST").is_some() || !state.list().is_empty() => {
+        Err(error) if all.is_empty() && (docker_is_named || !state.list().is_empty()) => {
             return Err(infrastructure(error));
         }
         Err(error) => print_stderr(format!("kind clusters are not listed: {error}")),
