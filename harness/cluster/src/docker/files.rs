@@ -103,7 +103,7 @@ impl Docker {
     }
 }
 
-/// Reads a file from its begin, independent of other readers of the same handle.
+/// Reads a file from its start, independent of other readers of the same handle.
 fn chunks(file: &Arc<File>, size: u64) -> impl Stream<Item = io::Result<Bytes>> + Send + use<> {
     let file = file.clone();
     stream::try_unfold(0, move |offset| {

@@ -69,7 +69,7 @@ pub(crate) struct Observer<'a> {
     ephemeral_containers: Vec<usize>,
     live: LiveState,
     latest_sample: Option<Value>,
-    /// Cleared by the next Summary.
+    /// Failures since the last Summary; the next one clears them.
     connection_failure: Option<ConnectionFailure>,
 }
 

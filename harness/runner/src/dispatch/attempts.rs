@@ -80,7 +80,7 @@ impl RunContext {
                 let is_due = outcome.result.is_unsuccessful() && retries < self.request.retries;
                 is_due.then(|| {
                     retries += 1;
-                    Retry::OnRequest
+                    Retry::Same
                 })
             });
             // An injected fault may be the cause that the event is missing, at each try.
@@ -112,8 +112,6 @@ enum Retry {
     Same,
     /// With half the speed.
     MoreSlowly,
-    /// As the user of the run requested.
-    OnRequest,
 }
 
 impl Retry {
@@ -142,7 +140,7 @@ impl Retry {
 impl fmt::Display for Retry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Same | Self::OnRequest => "retrying",
+            Self::Same => "retrying",
             Self::MoreSlowly => "retrying more slowly",
         })
     }
