@@ -48,6 +48,8 @@ pub(crate) struct TestOptions {
     pub(crate) backend: Backend,
     /// True if a missing cluster is a failure.
     pub(crate) require_cluster: bool,
+    /// True if the cases are those of another directory.
+    are_other_cases: bool,
 }
 
 impl TestOptions {
@@ -71,7 +73,9 @@ impl TestOptions {
             shard: None,
         };
         // The suites are next to this file, independent of the working directory.
-        let cases = variable("EVICTLAB_CASES").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").to_owned());
+        let other_cases = variable("EVICTLAB_CASES");
+        let are_other_cases = other_cases.is_some();
+        let cases = other_cases.unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").to_owned());
         let source = Source::Dir(PathBuf::from(cases));
         let cases = select(&source, &selection).map_err(|error| error.to_string())?;
         let backend = match variable("EVICTLAB_BACKEND").as_deref() {
@@ -110,7 +114,12 @@ impl TestOptions {
             })
             .collect();
         let require_cluster = variable("EVICTLAB_REQUIRE_CLUSTER").is_some_and(|value| value != "0");
-        Ok(Self { tests, backend, require_cluster })
+        Ok(Self { tests, backend, require_cluster, are_other_cases })
+    }
+
+    /// Returns whether the baseline is about these tests: the cases of this workspace on the model.
+    pub(crate) fn is_shipped_on_the_model(&self) -> bool {
+        self.backend == Backend::Embedded && !self.are_other_cases
     }
 }
 

@@ -10,6 +10,9 @@ use libtest_mimic::{Completion, Failed};
 pub(crate) enum TestOutcome {
     /// The case has a verdict.
     Judged(Arc<CaseResult>),
+    /// The case has a verdict that is a success and differs from the baseline, which expects
+    /// another one or none.
+    Changed(Arc<CaseResult>, Option<Verdict>),
     /// No cluster is available.
     NoCluster {
         /// The reason.
@@ -31,6 +34,14 @@ impl TestOutcome {
                 Verdict::Skipped => Ok(Completion::ignored_with(result.why.clone())),
                 verdict => Err(format!("{verdict}: {}\n{}", result.why, result.diff).into()),
             },
+            Self::Changed(result, expected) => {
+                let expected = expected.map_or_else(|| "none".to_owned(), |verdict| verdict.to_string());
+                let CaseResult { verdict, why, .. } = &*result;
+                Err(format!(
+                    "{verdict}: {why}\nresults/baseline.json expects {expected}\nhelp: if the change is right: evictlab run --kubelet all --write-baseline"
+                )
+                .into())
+            }
             Self::NoCluster { why, required: true } => Err(format!("no cluster available: {why}").into()),
             Self::NoCluster { why, required: false } => {
                 let line = why.lines().next().unwrap_or_default();

@@ -8,7 +8,8 @@ use evictlab_cluster::{
     ClusterSource, EmbeddedBackend, EmbeddedOptions, KeepPolicy, KindBackend, KindConfig, KindOptions,
     Kubelet, KubeletSpec, Owner, ReproCommand, StateDir,
 };
-use evictlab_judge::CaseResult;
+use evictlab_judge::{CaseResult, Verdict};
+use evictlab_report::baseline::Baseline;
 use evictlab_report::clock::Clock;
 use evictlab_report::{RunDir, VerdictCollector};
 use evictlab_runner::{RunRequest, new_run_id};
@@ -21,6 +22,8 @@ use super::outcome::TestOutcome;
 /// The run of all selected tests; the first test starts it.
 pub(crate) struct SharedRun {
     options: Arc<TestOptions>,
+    /// The expected verdicts, if the tests have some.
+    baseline: Option<Baseline>,
     selected: Vec<Test>,
     progress: Arc<Progress>,
     verdicts: VerdictCollector,
@@ -56,7 +59,8 @@ impl SharedRun {
         // A test that has not found its result waits already, or still holds the lock of the
         // progress.
         let verdicts = VerdictCollector::with_notification(move || waiting.change(|_| ()));
-        Self { options, selected, progress, verdicts, run: OnceLock::new() }
+        let baseline = options.is_shipped_on_the_model().then(baseline);
+        Self { options, baseline, selected, progress, verdicts, run: OnceLock::new() }
     }
 
     /// Waits for the outcome of a test.
@@ -75,8 +79,10 @@ impl SharedRun {
         let mut state = self.progress.state.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             let label = state.labels.iter().find(|(spec, _)| *spec == test.kubelet).map(|(_, label)| label);
-            if let Some(result) = label.and_then(|label| self.result(test, label)) {
-                return TestOutcome::Judged(result);
+            if let Some(label) = label
+                && let Some(result) = self.result(test, label)
+            {
+                return self.judged(test, label, result);
             }
             if let Some(why) = &state.no_cluster {
                 return TestOutcome::NoCluster { why: why.clone(), required: self.options.require_cluster };
@@ -88,11 +94,31 @@ impl SharedRun {
         }
     }
 
+    fn judged(&self, test: &Test, label: &str, result: Arc<CaseResult>) -> TestOutcome {
+        let verdict = match result.verdict {
+            Verdict::Flaky => Verdict::Passed,
+            verdict => verdict,
+        };
+        let (Some(baseline), true) = (&self.baseline, verdict.is_success()) else {
+            return TestOutcome::Judged(result);
+        };
+        match baseline.expected(&test.case.suite, &test.case.case.name.to_string(), label) {
+            Some(expected) if expected == verdict => TestOutcome::Judged(result),
+            expected => TestOutcome::Changed(result, expected),
+        }
+    }
+
     /// Returns the result of a test on the kubelet with this label, if the run has it.
     fn result(&self, test: &Test, label: &str) -> Option<Arc<CaseResult>> {
         let (suite, name) = (&test.case.suite, test.case.case.name.to_string());
         self.verdicts.last_result(|id| id.suite == *suite && id.case == name && id.kubelet == label)
     }
+}
+
+/// Reads the baseline of the workspace, independent of the working directory.
+fn baseline() -> Baseline {
+    let path = results_dir().join("baseline.json");
+    Baseline::read(&path).unwrap_or_else(|error| panic!("{error}"))
 }
 
 impl Drop for SharedRun {

@@ -141,7 +141,7 @@ fn suites_are_complete() {
         *suites.entry(case.suite.clone()).or_default() += 1;
     }
     let expected = [
-        ("end-state", 11),
+        ("end-state", 12),
         ("file-systems", 6),
         ("limits", 16),
         ("message", 14),
@@ -151,7 +151,7 @@ fn suites_are_complete() {
         ("relatives", 19),
         ("signals", 7),
         ("storage", 9),
-        ("thresholds", 21),
+        ("thresholds", 22),
     ];
     assert_eq!(suites, expected.map(|(suite, cases)| (suite.to_owned(), cases)).into());
 }

@@ -122,6 +122,7 @@ fn describe(invariant: Invariant) -> Option<&'static str> {
         Invariant::PodSentenceFollowsTheVersion => {
             "the message names the pod if and only if this kubelet version does"
         }
+        Invariant::AmountsAreCanonical => "amounts are printed as the kubelet prints them",
         Invariant::AvailableIsBelowTheThreshold => "the available amount is below the threshold",
         Invariant::LimitIsThePods => "the limit in the message is that of the pod",
         Invariant::NoPressureNoAnnotations => {

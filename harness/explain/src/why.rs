@@ -46,6 +46,11 @@ fn own_limit() -> String {
 }
 
 fn explain_pressure(pressure: &NodePressure, is_shortened: bool) -> Vec<String> {
+    vec![threshold_sentence(pressure, is_shortened), ranking_sentence(pressure, is_shortened)]
+}
+
+/// Describes the shortage, and the signals that may have shown it.
+fn threshold_sentence(pressure: &NodePressure, is_shortened: bool) -> String {
     let resource = pressure.resource;
     let signals: Vec<&str> =
         Signal::ALL.into_iter().filter(|signal| signal.resource() == resource).map(Signal::as_str).collect();
@@ -60,52 +65,49 @@ fn explain_pressure(pressure: &NodePressure, is_shortened: bool) -> Vec<String> 
         Resource::Inodes => "inodes",
         Resource::Pids => "process ids",
     };
-    let threshold = match &pressure.threshold {
-        Some(clause) => {
-            let [available, threshold] =
-                [&clause.available, &clause.quantity].map(|quantity| amount(quantity.value(), resource));
-            let short = clause.quantity.value().saturating_sub(clause.available.value());
-            match short > 0 {
-                true => format!(
-                    "The node was low on {name}: {available} available, {} below the threshold of \
-                     {threshold} ({signals}).",
-                    amount(short, resource)
-                ),
-                false => format!(
-                    "The message states that the node was low on {name}, but {available} available is \
-                     not below the threshold of {threshold} ({signals})."
-                ),
-            }
-        }
-        None => {
-            let message = match is_shortened {
-                true => {
-                    "The message is shortened and does not state the threshold with the available amount."
-                }
-                false => "The message does not state the threshold.",
-            };
-            format!("The node was low on {name} ({signals}). {message}")
-        }
+    let Some(clause) = &pressure.threshold else {
+        let message = match is_shortened {
+            true => "The message is shortened and does not state the threshold with the available amount.",
+            false => "The message does not state the threshold.",
+        };
+        return format!("The node was low on {name} ({signals}). {message}");
     };
-    let ranking = match (pressure.containers.len(), resource) {
-        (_, Resource::Inodes | Resource::Pids) => format!(
-            "Messages for {resource} name no containers. The pod was first in the order of priority \
-             and usage."
+    let [available, threshold] =
+        [&clause.available, &clause.quantity].map(|quantity| amount(quantity.value(), resource));
+    let short = clause.quantity.value().saturating_sub(clause.available.value());
+    match short > 0 {
+        true => format!(
+            "The node was low on {name}: {available} available, {} below the threshold of {threshold} \
+             ({signals}).",
+            amount(short, resource)
         ),
-        (_, _) if is_shortened => {
-            "The pod was first in the eviction order: usage above request, priority, amount \
-                                   above request. The message is shortened: it may name more containers that \
-                                   exceed their requests."
-                .to_owned()
-        }
-        (0, _) => "No container is named: each was within its request when the kubelet measured it, or \
-                   the kubelet had no statistics of the pod. The pod was first in the eviction order: \
-                   usage above request, priority, amount above request."
-            .to_owned(),
-        _ => "The pod was first in the eviction order: usage above request, priority, amount above \
-              request. The message names its containers that exceed their requests; they did not \
-              necessarily cause the pressure."
-            .to_owned(),
-    };
-    vec![threshold, ranking]
+        false => format!(
+            "The message states that the node was low on {name}, but {available} available is not below \
+             the threshold of {threshold} ({signals})."
+        ),
+    }
+}
+
+/// Describes why the pod was chosen.
+fn ranking_sentence(pressure: &NodePressure, is_shortened: bool) -> String {
+    const FIRST: &str = "The pod was first in the eviction order: usage above request, priority, amount \
+                         above request.";
+    let resource = pressure.resource;
+    match (pressure.containers.len(), resource) {
+        (_, Resource::Inodes | Resource::Pids) => format!(
+            "Messages for {resource} name no containers. The pod was first in the order of priority and \
+             usage."
+        ),
+        (_, _) if is_shortened => format!(
+            "{FIRST} The message is shortened: it may name more containers that exceed their requests."
+        ),
+        (0, _) => format!(
+            "No container is named: each was within its request when the kubelet measured it, or the \
+             kubelet had no statistics of the pod. {FIRST}"
+        ),
+        _ => format!(
+            "{FIRST} The message names its containers that exceed their requests; they did not \
+             necessarily cause the pressure."
+        ),
+    }
 }

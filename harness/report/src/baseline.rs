@@ -90,7 +90,7 @@ impl Baseline {
     pub(crate) fn record(&mut self, id: &CaseId, verdict: Verdict) {
         if let (Some(version), true) = (version(&id.kubelet), verdict.is_conclusive()) {
             let verdict = if verdict == Verdict::Flaky { Verdict::Passed } else { verdict };
-            let of_case = self.0.entry(format!("{}/{}", id.suite, id.case)).or_default();
+            let of_case = self.0.entry(id.suite_and_case()).or_default();
             of_case.insert(minor(&version), verdict);
         }
     }

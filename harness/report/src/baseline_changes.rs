@@ -118,7 +118,7 @@ impl RunState {
             .filter(move |(info, kubelet, _)| {
                 !ended.contains(&(info.suite.as_str(), info.case.as_str(), *kubelet))
             })
-            .map(|(info, kubelet, expected)| (format!("{}/{}", info.suite, info.case), kubelet, expected))
+            .map(|(info, kubelet, expected)| (info.suite_and_case(), kubelet, expected))
     }
 
     /// Returns whether any conclusive verdict differs from the baseline, or a case of it did not

@@ -51,7 +51,7 @@ impl EarlierRuns {
         let executed: Vec<_> =
             state.ended.iter().filter(|ended| ended.judgement.verdict != Verdict::Skipped).collect();
         for ended in &executed {
-            let case = format!("{}/{}", ended.id.suite, ended.id.case);
+            let case = ended.id.suite_and_case();
             self.by_case.insert((case, ended.id.kubelet.clone()), ended.seconds);
         }
         // The events of a model have simulated times; the last file of a run shows its real end.

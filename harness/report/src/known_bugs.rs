@@ -35,7 +35,7 @@ pub(crate) fn known_bugs(state: &RunState) -> Vec<KnownBug<'_>> {
             bugs.push(KnownBug { name, is_fixed, cases: vec![], kubelets: vec![] });
             bugs.len() - 1
         });
-        let (case, bug) = (format!("{}/{}", id.suite, id.case), &mut bugs[place]);
+        let (case, bug) = (id.suite_and_case(), &mut bugs[place]);
         if !bug.cases.contains(&case) {
             bug.cases.push(case);
         }

@@ -30,13 +30,9 @@ pub(crate) fn matrix(state: &RunState) -> String {
     table.set_header(std::iter::once("case").chain(run.kubelets.iter().map(String::as_str)));
     for info in &run.cases {
         let cells = run.kubelets.iter().map(|kubelet| cell(state, info, kubelet));
-        table.add_row(std::iter::once(markdown_cell(&name(info))).chain(cells));
+        table.add_row(std::iter::once(markdown_cell(&info.suite_and_case())).chain(cells));
     }
     table.trim_fmt() + "\n"
-}
-
-fn name(info: &CaseInfo) -> String {
-    format!("{}/{}", info.suite, info.case)
 }
 
 fn cell(state: &RunState, info: &CaseInfo, kubelet: &str) -> String {
@@ -80,7 +76,7 @@ fn compact_matrix(state: &RunState, run: &RunStart, columns: usize) -> String {
             passed += 1;
             continue;
         }
-        table.add_row([truncate(&markdown_cell(&name(info)), width), symbols.clone()]);
+        table.add_row([truncate(&markdown_cell(&info.suite_and_case()), width), symbols.clone()]);
         shown.push_str(&symbols);
     }
     let cases = count(passed, "case");

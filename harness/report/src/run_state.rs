@@ -309,6 +309,11 @@ impl CaseInfo {
 }
 
 impl CaseId {
+    /// The case without kubelet and attempt: `message/requests-decide`.
+    pub fn suite_and_case(&self) -> String {
+        format!("{}/{}", self.suite, self.case)
+    }
+
     /// The case's name, with the attempt from the second on: `sidecars-are-named #2`.
     pub(crate) fn title(&self) -> String {
         match self.attempt {

@@ -111,7 +111,7 @@ fn rates(state: &RunState) -> String {
             failed + count(&[Verdict::Passed, Verdict::Flaky, Verdict::Reproduced, Verdict::Fixed]);
         if conclusive >= MIN_RUNS_FOR_RATE {
             let rate = Rate { what: "failed".to_owned(), right: failed as u64, of: conclusive as u64 };
-            let _ = writeln!(text, "- {}/{} on {kubelet}: {rate}", case.suite, case.case);
+            let _ = writeln!(text, "- {} on {kubelet}: {rate}", case.suite_and_case());
         }
     }
     text

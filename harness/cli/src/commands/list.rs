@@ -54,7 +54,7 @@ fn table(cases: &[Arc<ParsedCase>]) -> String {
         for loaded in cases {
             let case = &loaded.case;
             let deadline = format!("{}s", case.deadline().as_secs());
-            table.add_row([format!("{}/{}", loaded.suite, case.name), deadline, case.about.clone()]);
+            table.add_row([loaded.id(), deadline, case.about.clone()]);
         }
         table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
         table.set_constraints([ColumnConstraint::ContentWidth, ColumnConstraint::ContentWidth]);

@@ -5,7 +5,7 @@ use std::iter;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use evictlab_report::{InterruptStage, Merge, ReportOptions, Summary, reports};
+use evictlab_report::{Finished, InterruptStage, Merge, Report, ReportOptions, RunDir, Summary, reports};
 
 use crate::args::baseline::BaselineArgs;
 use crate::args::output::OutputArgs;
@@ -55,20 +55,34 @@ pub(crate) fn merge_runs(
     let baseline = baseline_args.read()?;
     let merge = Merge::read(dirs, baseline.as_ref()).map_err(bad_input)?;
     let run_dir = run_directory(output_dir)?;
+    let summary = Summary::new(io::stdout(), output.options(), run_dir.clone());
+    let write_baseline = baseline_args.write_baseline.clone();
+    let finished = write_merged(merge, &run_dir, write_baseline, vec![Box::new(summary)])?;
+    Ok(finished.exit_code.into())
+}
+
+/// Writes the merged run with the reports of every run and `more`; prints its notes, and the errors
+/// of reports.
+pub(super) fn write_merged(
+    merge: Merge,
+    run_dir: &RunDir,
+    write_baseline: Option<PathBuf>,
+    more: Vec<Box<dyn Report>>,
+) -> Result<Finished, Failure> {
     let mut reports = reports(ReportOptions {
         run_dir: run_dir.clone(),
         stdout: None,
         stress: false,
         record: None,
-        write_baseline: baseline_args.write_baseline.clone(),
+        write_baseline,
         interrupts: InterruptStage::default(),
     })
     .map_err(bad_input)?;
-    reports.push(Box::new(Summary::new(io::stdout(), output.options(), run_dir.clone())));
+    reports.extend(more);
     for note in merge.notes() {
         print_stderr(format_args!("note: {note}"));
     }
-    let finished = merge.write(&run_dir, reports).map_err(infrastructure)?;
+    let finished = merge.write(run_dir, reports).map_err(infrastructure)?;
     print_failures(&finished);
-    Ok(finished.exit_code.into())
+    Ok(finished)
 }

@@ -1,7 +1,7 @@
 //! `evictlab verify`
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -10,12 +10,10 @@ use evictlab_case::LoadedCase;
 use evictlab_case::select::select;
 use evictlab_cluster::images::ImageCatalog;
 use evictlab_cluster::{Backend, ClusterSource, Kubelet, KubeletSpec};
-use evictlab_judge::Verdict;
 use evictlab_report::clock::Clock;
 use evictlab_report::words::shell_quote;
 use evictlab_report::{
-    CaseId, InterruptStage, Merge, RecordedRun, Report, ReportOptions, RunDir, RunEventKind, exit_code,
-    replay_recorded, reports,
+    CaseId, InterruptStage, Merge, Report, ReportOptions, RunDir, exit_code, replay_recorded,
 };
 use evictlab_runner::{Interrupt, Repeat, RunRequest, new_run_id};
 use evictlab_tools::export::{HostInfo, Recipe, recipe};
@@ -24,6 +22,7 @@ use evictlab_tools::verify::{
     relevant_cases,
 };
 
+use super::report_merge::write_merged;
 use crate::args::backend::{BackendName, ManagedBackend};
 use crate::args::candidates;
 use crate::args::embedded::EmbeddedArgs;
@@ -33,10 +32,10 @@ use crate::args::kubelets::KubeletArg;
 use crate::args::output::OutputArgs;
 use crate::args::selection::SelectionArgs;
 use crate::args::target::reject_foreign_managed_options;
-use crate::execute::{MAX_ATTEMPTS, execute, run_directory};
+use crate::execute::{MAX_ATTEMPTS, execute, print_failures, run_directory};
 use crate::failure::{Failure, bad_input, infrastructure};
 use crate::kind_context::KindContext;
-use crate::output::{print_json_until_interrupt, print_stderr, print_until_interrupt};
+use crate::output::{print_json_until_interrupt, print_until_interrupt};
 
 /// Compare cases on two kubelets, and document whether a bug is fixed
 ///
@@ -261,21 +260,9 @@ fn verify_recorded(args: &Args) -> Result<ExitCode, Failure> {
         false => None,
     };
     let run_dir = run_directory(args.output_dir.as_deref())?;
-    let interrupts = InterruptStage::default();
-    let options = ReportOptions {
-        run_dir: run_dir.clone(),
-        stdout: None,
-        stress: false,
-        record: None,
-        write_baseline: None,
-        interrupts: interrupts.clone(),
-    };
-    let reports = reports(options).map_err(bad_input)?;
-    for note in merge.notes() {
-        print_stderr(format_args!("note: {note}"));
-    }
     let compared: Vec<String> = sides.iter().map(|side| side.label.clone()).collect();
-    merge.write(&run_dir, reports).map_err(infrastructure)?;
+    let cases = selected.unwrap_or_else(|| merge.cases_not_skipped_on(&compared));
+    write_merged(merge, &run_dir, None, vec![])?;
     let context = ReportContext {
         sides,
         environment: vec![],
@@ -283,37 +270,15 @@ fn verify_recorded(args: &Args) -> Result<ExitCode, Failure> {
         repro_command: args.kind_command(),
     };
     let (report, conclusions) = VerifyReport::new(run_dir.clone(), context);
-    let cases = match selected {
-        Some(cases) => cases,
-        None => cases_on_both(run_dir.path(), &compared)?,
-    };
-    let needs_evidence = |id: &CaseId| compared.contains(&id.kubelet) && cases.contains(&case_name(id));
+    let needs_evidence = |id: &CaseId| compared.contains(&id.kubelet) && cases.contains(&id.suite_and_case());
     let report: Box<dyn Report> = Box::new(report.of_cases(Some(cases.clone())));
-    replay_recorded(run_dir.path(), needs_evidence, vec![report]).map_err(infrastructure)?;
+    let finished = replay_recorded(run_dir.path(), needs_evidence, vec![report]).map_err(infrastructure)?;
+    print_failures(&finished);
     let conclusions = conclusions.all();
-    print_conclusions(args, &conclusions, &run_dir, &interrupts)?;
-    // Other cases of the runs do not matter.
-    Ok(exit_code_of(exit_code::SUCCESS, &conclusions).into())
-}
-
-/// Returns the cases of a recorded run that were skipped on none of these kubelets.
-fn cases_on_both(dir: &Path, kubelets: &[String]) -> Result<BTreeSet<String>, Failure> {
-    let (mut cases, mut skipped) = (BTreeSet::new(), BTreeSet::new());
-    for event in RecordedRun::events(dir).map_err(bad_input)? {
-        let RunEventKind::CaseEnded { id, judgement, .. } = event.what else { continue };
-        if !kubelets.contains(&id.kubelet) {
-            continue;
-        }
-        match judgement.verdict {
-            Verdict::Skipped => skipped.insert(case_name(&id)),
-            _ => cases.insert(case_name(&id)),
-        };
-    }
-    Ok(&cases - &skipped)
-}
-
-fn case_name(id: &CaseId) -> String {
-    format!("{}/{}", id.suite, id.case)
+    print_conclusions(args, &conclusions, &run_dir, &InterruptStage::default())?;
+    // Other cases of the runs do not matter, but the document does.
+    let run = if finished.failures.is_empty() { exit_code::SUCCESS } else { exit_code::INFRASTRUCTURE };
+    Ok(exit_code_of(run, &conclusions).into())
 }
 
 /// Returns the exit status for the conclusions of a run with this exit status.

@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
@@ -18,8 +18,8 @@ use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
-use tokio::time::Instant;
 
+use super::moment::Moment;
 use super::server_clock::ServerClock;
 use crate::api_error::api_error_message;
 use crate::owner::Owner;
@@ -327,25 +327,6 @@ async fn patch(api: &Api<Lease>, patch: &Value) -> Result<(), kube::Error> {
     api.patch(NAME, &PatchParams::default(), &Patch::Merge(patch)).await.map(drop)
 }
 
-/// A time by two clocks: the monotonic one stands still while the machine sleeps, and the other may
-/// be set.
-#[derive(Clone, Copy)]
-struct Moment {
-    monotonic: Instant,
-    wall: SystemTime,
-}
-
-impl Moment {
-    fn now() -> Self {
-        Self { monotonic: Instant::now(), wall: SystemTime::now() }
-    }
-
-    /// Returns the time since then, by the clock that shows more of it.
-    fn elapsed(&self) -> Duration {
-        self.monotonic.elapsed().max(self.wall.elapsed().unwrap_or_default())
-    }
-}
-
 /// The renewals of a Lease.
 struct Renewals {
     api: Api<Lease>,
@@ -410,6 +391,8 @@ impl Renewals {
 
 #[cfg(test)]
 mod tests {
+    use tokio::time::Instant;
+
     use super::*;
 
     fn names(names: &[&str]) -> BTreeSet<String> {
@@ -513,6 +496,37 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// A run on another host would count a Lease as expired whose time went back with the clock of
+    /// its host. The paused clock of this test stands for one that nobody sets; the host's own has
+    /// moved by milliseconds.
+    #[tokio::test(start_paused = true)]
+    async fn renewals_do_not_depend_on_the_clock_of_the_host() {
+        let (sender, mut renewals) = tokio::sync::mpsc::unbounded_channel();
+        let service = tower::service_fn(move |request: http::Request<kube::client::Body>| {
+            let sender = sender.clone();
+            async move {
+                let is_renewal = request.method() == http::Method::PATCH;
+                let body = request.into_body().collect_bytes().await?;
+                if is_renewal {
+                    let _ = sender.send(serde_json::from_slice::<Value>(&body)?);
+                }
+                let lease = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {}});
+                Ok::<_, Box<dyn std::error::Error + Send + Sync>>(http::Response::new(
+                    kube::client::Body::from(lease.to_string().into_bytes()),
+                ))
+            }
+        });
+        let namespace = Namespace::with_client("evictlab-nodes-a", Client::new(service, "default"));
+        let _lease = RunLease::create(&namespace, "a").await.unwrap();
+        let mut times = Vec::new();
+        while times.len() < 6 {
+            let renewal = renewals.recv().await.unwrap();
+            times.push(renewal["spec"]["renewTime"].as_str().unwrap().parse::<Timestamp>().unwrap());
+        }
+        let seconds = times[5].duration_since(times[0]).as_secs();
+        assert!((50..60).contains(&seconds), "{times:?}");
     }
 
     /// Others may hold the nodes of a run that was paused, as by SIGSTOP or a sleeping machine.

@@ -1,6 +1,7 @@
 //! Leases, by which runs in an existing cluster show that they are active and hold their nodes.
 
 mod lease;
+mod moment;
 mod server_clock;
 
 pub use lease::RunLease;

@@ -6,10 +6,16 @@ use jiff::{SignedDuration, Timestamp};
 use kube::Client;
 use kube::client::Body;
 
-/// The clock of an API server or of a node, measured once.
-#[derive(Clone, Copy, Debug, Default)]
+use super::moment::Moment;
+
+/// The clock of an API server or of a node, as it was read once.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct ServerClock {
-    /// Time of the server minus time of this host.
+    /// Time of the server when it was read.
+    read: Timestamp,
+    /// Time since then: a change of this host's clock does not move that of the server.
+    since: Moment,
+    /// Time of the server minus time of this host, when it was read.
     offset: SignedDuration,
 }
 
@@ -27,19 +33,25 @@ impl ServerClock {
 
     async fn read_at(client: &Client, path: &str) -> Self {
         let request = http::Request::get(path).body(Body::empty());
-        let Ok(request) = request else { return Self::default() };
-        let Ok(response) = client.send(request).await else { return Self::default() };
-        let date = response.headers().get(http::header::DATE).and_then(|date| date.to_str().ok());
+        let response = match request {
+            Ok(request) => client.send(request).await.ok(),
+            Err(_) => None,
+        };
+        let date = response.as_ref().and_then(|response| response.headers().get(http::header::DATE));
+        let date = date.and_then(|date| date.to_str().ok());
         let server = date.and_then(|date| DateTimeParser::new().parse_timestamp(date).ok());
-        Self { offset: server.map(|server| server.duration_since(Timestamp::now())).unwrap_or_default() }
+        let now = Timestamp::now();
+        let read = server.unwrap_or(now);
+        Self { read, since: Moment::now(), offset: read.duration_since(now) }
     }
 
     /// Current time of the server, to the second.
     pub(crate) fn now(self) -> Timestamp {
-        self.at(Timestamp::now())
+        self.read.saturating_add(self.since.elapsed()).unwrap_or(Timestamp::MAX)
     }
 
-    /// Time of the server at a time of this host: at most a second before the exact one.
+    /// Time of the server at a time of this host, at most a second before the exact one, if this
+    /// host's clock was not changed in between.
     pub(crate) fn at(self, time: Timestamp) -> Timestamp {
         time.saturating_add(self.offset).unwrap_or(Timestamp::MAX)
     }

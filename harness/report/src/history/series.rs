@@ -98,7 +98,7 @@ impl History {
         for (index, state) in states.iter().enumerate() {
             let conclusive = |ended: &&EndedCase| ended.judgement.verdict != Verdict::Skipped;
             for ended in state.ended.iter().filter(conclusive) {
-                let case = format!("{}/{}", ended.id.suite, ended.id.case);
+                let case = ended.id.suite_and_case();
                 let key = (case, state.row_name(&ended.id.kubelet));
                 let periods = all.entry(key).or_default();
                 periods[usize::from(index >= first_recent)].extend(outcome(state, ended));

@@ -3,7 +3,10 @@
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
+
+use evictlab_judge::Verdict;
 
 use super::attempts::Attempts;
 use super::error::MergeError;
@@ -15,7 +18,7 @@ use crate::baseline::Baseline;
 use crate::run_dir::RunDir;
 use crate::run_state::RunStart;
 use crate::sink::{Finished, Report, ReportError, replay};
-use crate::stream::RunEvent;
+use crate::stream::{RunEvent, RunEventKind};
 use crate::words::count;
 
 /// Runs that were read and become one.
@@ -64,6 +67,22 @@ impl Merge {
         labels.sort();
         labels.dedup();
         labels
+    }
+
+    /// Cases that ended on one of these kubelets and were skipped on none, as `suite/case`.
+    pub fn cases_not_skipped_on(&self, kubelets: &[String]) -> BTreeSet<String> {
+        let (mut cases, mut skipped) = (BTreeSet::new(), BTreeSet::new());
+        for event in &self.events {
+            let RunEventKind::CaseEnded { id, judgement, .. } = &event.what else { continue };
+            if kubelets.contains(&id.kubelet) {
+                let of_verdict = match judgement.verdict {
+                    Verdict::Skipped => &mut skipped,
+                    _ => &mut cases,
+                };
+                of_verdict.insert(id.suite_and_case());
+            }
+        }
+        &cases - &skipped
     }
 
     /// Writes the merged run: passes its events to `reports`, whose evidence without observations

@@ -110,7 +110,7 @@ impl KubeletResults {
 
     /// Adds an execution of a case.
     pub fn add(&mut self, id: &CaseId, result: &CaseResult) {
-        let case = self.cases.entry(format!("{}/{}", id.suite, id.case)).or_default();
+        let case = self.cases.entry(id.suite_and_case()).or_default();
         let verdict = match result.verdict {
             Verdict::Flaky => Verdict::Passed,
             verdict => verdict,

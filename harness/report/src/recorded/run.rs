@@ -81,9 +81,7 @@ impl RecordedRun {
             })
         };
         let cases = self.state.run.iter().flat_map(|run| &run.cases).filter(|info| is_unsuccessful(info));
-        cases
-            .map(|info| info.path.clone().unwrap_or_else(|| format!("{}/{}", info.suite, info.case)))
-            .collect()
+        cases.map(|info| info.path.clone().unwrap_or_else(|| info.suite_and_case())).collect()
     }
 
     /// The state after the last event.

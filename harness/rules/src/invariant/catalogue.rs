@@ -48,9 +48,14 @@ pub enum Invariant {
     /// Source: `evictionMessage`.
     ThresholdIsConfigured,
     /// Each usage is a value from the node's Summary. Violated only if the samples before and after
-    /// the event agree on another value, or if the value is greater than the node's capacity.
+    /// the event agree on another value, which is that of one measurement or of four in succession,
+    /// or if the value is greater than the node's capacity.
     /// Source: `evictionMessage` reads the Summary's cached statistics.
     UsageIsInTheSummary,
+    /// Available amounts and usages are printed as the kubelet prints quantities: memory and storage
+    /// in binary units, inodes and PIDs in decimal ones.
+    /// Source: `makeSignalObservations` and `evictionMessage` in `helpers.go`.
+    AmountsAreCanonical,
     /// The limit in the message is the pod's, in its own print, and this kubelet enforces it.
     /// Source: `localStorageEviction` in `eviction_manager.go`.
     LimitIsThePods,
@@ -76,6 +81,7 @@ impl Invariant {
             Self::AvailableIsBelowTheThreshold => "available-is-below-the-threshold",
             Self::ThresholdIsConfigured => "threshold-is-configured",
             Self::UsageIsInTheSummary => "usage-is-in-the-summary",
+            Self::AmountsAreCanonical => "amounts-are-canonical",
             Self::LimitIsThePods => "limit-is-the-pods",
             Self::NoPressureNoAnnotations => "no-pressure-no-annotations",
         }

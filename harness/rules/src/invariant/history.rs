@@ -73,6 +73,21 @@ impl UsageHistory {
         same.then_some(before.value)
     }
 
+    /// Returns the usage around an event of a container that did not change: the last two
+    /// measurements before the event and the first two after it show the same.
+    pub(super) fn constant_around(&self, event: Timestamp) -> Option<i64> {
+        let mut measurements: Vec<&UsagePoint> = self.0.iter().collect();
+        measurements.dedup_by_key(|point| point.measured);
+        let second = SignedDuration::from_secs(1);
+        let is_before = |at: Timestamp| at.checked_add(second).is_ok_and(|at| at <= event);
+        // Of the same second as the event, a measurement counts as neither, but must agree.
+        let before = measurements.iter().rposition(|point| point.measured.is_some_and(is_before))?;
+        let after = measurements.iter().position(|point| point.measured.is_some_and(|at| at > event))?;
+        let around = measurements.get(before.checked_sub(1)?..after + 2)?;
+        let value = around.first()?.value;
+        around.iter().all(|point| point.value == value).then_some(value)
+    }
+
     /// Returns the lesser usage of the samples before and after `event`, if the container did not
     /// restart in between.
     pub(super) fn minimum_around(&self, event: Timestamp) -> Option<i64> {

@@ -15,7 +15,25 @@ pub(super) fn check(evidence: &EventEvidence<'_>, message: &NodePressure) -> Vec
     findings.extend(check_completeness(evidence, message));
     findings.extend(check_threshold(evidence, message));
     findings.extend(check_usages(evidence, message));
+    findings.extend(check_form(message));
     findings
+}
+
+/// Checks how the amounts are printed that the kubelet measured.
+fn check_form(message: &NodePressure) -> impl Iterator<Item = Finding> {
+    let available = message.threshold.iter().map(|clause| ("available", &clause.available));
+    let offenders = message.pod.iter().chain(&message.containers);
+    let amounts = available.chain(offenders.map(|Offender { name, usage, .. }| (name.as_str(), usage)));
+    amounts.map(|(name, amount)| {
+        let canonical = match message.resource {
+            Resource::Memory | Resource::EphemeralStorage => Quantity::from_bytes(amount.value()),
+            Resource::Inodes | Resource::Pids => Quantity::from_count(amount.value()),
+        };
+        let (expected, observed) = (canonical.to_string(), amount.to_string());
+        let holds = expected == observed;
+        let of = |text: &str| format!("{name}: {text}");
+        Finding::proven(Invariant::AmountsAreCanonical, holds, of(&expected), of(&observed))
+    })
 }
 
 fn check_annotations(evidence: &EventEvidence<'_>, message: &NodePressure) -> Finding {
@@ -200,14 +218,13 @@ fn check_usage(
     let bytes = usage.value();
     let node_memory = evidence.samples.iter().find_map(|sample| sample.node.memory.as_ref()?.capacity());
     let capacity = node_memory.filter(|_| resource == Resource::Memory);
-    let cached = evidence.event.at.and_then(|at| history.cached_at(at));
+    let cached =
+        evidence.event.at.and_then(|at| history.cached_at(at).or_else(|| history.constant_around(at)));
     let (outcome, expected) = if history.contains(bytes) {
         (InvariantOutcome::Holds, "a usage in the Summary".to_owned())
     } else if let Some(cached) = cached {
-        (
-            InvariantOutcome::Violated,
-            format!("{}, as measured before and after", Quantity::from_bytes(cached)),
-        )
+        let cached = Quantity::from_bytes(cached);
+        (InvariantOutcome::Violated, format!("{cached}, as measured before and after"))
     } else if let Some(capacity) = capacity.filter(|capacity| bytes > *capacity) {
         (InvariantOutcome::Violated, format!("at most the node's {}", Quantity::from_bytes(capacity)))
     } else {

@@ -189,6 +189,28 @@ fn tampering_violates_the_matching_invariant() {
             &[UsageIsInTheSummary],
         ),
         (
+            "another usage of a container that did not change",
+            SIDECARS,
+            Box::new(|recording: &mut Value| {
+                replace_all("el1 was using 304Ki", "el1 was using 305Ki")(recording);
+                replace_all("usage\":\"304Ki,", "usage\":\"305Ki,")(recording);
+                for sample in recording["samples"].as_array_mut().unwrap() {
+                    let polled = sample.pointer("/node/rlimit/time").cloned();
+                    if let Some(el1) = sample.pointer_mut("/pods/0/containers/0/memory") {
+                        el1["time"] = polled.unwrap();
+                    }
+                }
+            }),
+            &[UsageIsInTheSummary],
+        ),
+        (
+            "an available amount in bytes",
+            SIDECARS,
+            Box::new(replace_all("available: 23968152Ki", "available: 24543387648")),
+            &[AmountsAreCanonical],
+        ),
+        ("usages in bytes", SIDECARS, Box::new(replace_all("304Ki", "311296")), &[AmountsAreCanonical]),
+        (
             "a pod sentence before 1.34",
             "v1.36.2/pod-level",
             Box::new(replace_all("v1.36.2", "v1.33.1")),

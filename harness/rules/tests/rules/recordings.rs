@@ -187,6 +187,7 @@ fn no_invariant_is_violated() {
         Invariant::AvailableIsBelowTheThreshold,
         Invariant::ThresholdIsConfigured,
         Invariant::UsageIsInTheSummary,
+        Invariant::AmountsAreCanonical,
         Invariant::LimitIsThePods,
         Invariant::NoPressureNoAnnotations,
     ];

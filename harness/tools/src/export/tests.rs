@@ -69,7 +69,7 @@ fn exports_the_fields_of_a_case() {
         (
             "message/soft-threshold-message",
             &[
-                "evictionMaxPodGracePeriod: 3",
+                "evictionMaxPodGracePeriod: 6",
                 "eviction-soft: memory.available<",
                 "eviction-soft-grace-period: memory.available=3s",
             ],
@@ -91,7 +91,7 @@ fn exports_the_fields_of_a_case() {
         (
             "ranking/priority-breaks-ties",
             &[],
-            &["kind: PriorityClass", "priorityClassName: high", "value: 1000"],
+            &["kind: PriorityClass", "priorityClassName: low", "value: -10"],
             &["low is evicted"],
         ),
         (

@@ -33,7 +33,7 @@ impl CaseComparison {
 
     /// Returns `suite/case`.
     pub(crate) fn name(&self) -> String {
-        self.info.as_ref().map(|info| format!("{}/{}", info.suite, info.case)).unwrap_or_default()
+        self.info.as_ref().map(CaseInfo::suite_and_case).unwrap_or_default()
     }
 
     pub(crate) fn conclusion(&self, context: &ReportContext) -> Conclusion {

@@ -79,9 +79,7 @@ impl Report for VerifyReport {
                     ..CaseComparison::default()
                 };
                 let is_compared = |info: &&CaseInfo| {
-                    self.cases
-                        .as_ref()
-                        .is_none_or(|all| all.contains(&format!("{}/{}", info.suite, info.case)))
+                    self.cases.as_ref().is_none_or(|all| all.contains(&info.suite_and_case()))
                 };
                 self.comparisons = cases.iter().filter(is_compared).map(comparison).collect();
                 self.model = model.as_ref().map(model_notice);

@@ -116,6 +116,8 @@ pub(crate) struct Manager {
     lacks_ranking: bool,
     met: Vec<Threshold>,
     first_met: Vec<(Threshold, Time)>,
+    /// Those of past pressure, for a kubelet that remembers them.
+    past_first_met: Vec<(Threshold, Time)>,
     conditions_met: BTreeMap<NodeCondition, Time>,
     conditions: Vec<NodeCondition>,
     /// Indexes of the critical candidates that exceeded a limit in the last pass, once for each
@@ -136,6 +138,7 @@ impl Manager {
             lacks_ranking: false,
             met: Vec::new(),
             first_met: Vec::new(),
+            past_first_met: Vec::new(),
             conditions_met: BTreeMap::new(),
             conditions: Vec::new(),
             spared: Vec::new(),
@@ -244,8 +247,12 @@ impl Manager {
                 met.push(threshold);
             }
         }
+        if self.has(Defect::SoftGraceRemembers) {
+            self.past_first_met.extend(self.first_met.iter().cloned());
+        }
         let first_met = |threshold: Threshold| {
-            let since = self.first_met.iter().find(|(known, _)| *known == threshold);
+            let mut known = self.past_first_met.iter().chain(&self.first_met);
+            let since = known.find(|(known, _)| *known == threshold);
             let since = since.map_or(now, |(_, since)| *since);
             (threshold, since)
         };
@@ -256,7 +263,7 @@ impl Manager {
     fn update_conditions(&mut self, now: Time, rng: &mut Rng) {
         let mut conditions_met = std::mem::take(&mut self.conditions_met);
         for (threshold, since) in &self.first_met {
-            if !self.is_condition_late(threshold, now.since(*since)) {
+            if !self.is_condition_late(threshold, now.since(*since)) && !self.lacks_condition(threshold) {
                 conditions_met.insert(threshold.signal.condition(), now);
             }
         }
@@ -273,6 +280,7 @@ impl Manager {
         let grace = |threshold: &Threshold| match threshold.grace {
             Some(_) if self.has(Defect::SoftActsAtOnce) => Duration::ZERO,
             Some(grace) if self.has(Defect::SoftWaitsTwice) => grace * 2,
+            Some(_) if self.has(Defect::SoftNeverActs) => Duration::MAX,
             grace => grace.unwrap_or_default(),
         };
         let long_enough = |(threshold, since): &(Threshold, Time)| {
@@ -298,12 +306,19 @@ impl Manager {
         self.has(Defect::SoftConditionLate) && threshold.grace.is_some_and(|grace| met_for < grace)
     }
 
+    /// Returns whether a met threshold does not change its condition.
+    fn lacks_condition(&self, threshold: &Threshold) -> bool {
+        self.has(Defect::PressureOfAllocatableMissing)
+            && threshold.signal == Signal::AllocatableMemoryAvailable
+    }
+
     fn transition(&self) -> Duration {
         const DEFAULT: Duration = Duration::from_secs(300);
         match () {
             // A condition holds at least until the next pass.
             () if self.has(Defect::TransitionIgnored) => Duration::from_nanos(1),
             () if self.has(Defect::TransitionHalved) => self.settings.transition / 2,
+            () if self.has(Defect::TransitionDoubled) => self.settings.transition * 2,
             () if self.has(Defect::TransitionIsDefault) => DEFAULT,
             () => self.settings.transition,
         }

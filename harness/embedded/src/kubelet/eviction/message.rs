@@ -8,7 +8,7 @@ use evictlab_rules::message::{
     pressure_eviction, reportable_containers,
 };
 use evictlab_rules::pod::Pod;
-use evictlab_rules::quantity::Quantity;
+use evictlab_rules::quantity::{MIB, Quantity};
 use evictlab_rules::ranking::RankedPod;
 use evictlab_rules::summary::PodStats;
 use evictlab_rules::threshold::Resource;
@@ -82,6 +82,10 @@ fn defective(
         if has(Defect::MessageRequestIsZero) {
             container.request = Quantity::ZERO;
         }
+        if has(Defect::MessageUsageRounded) {
+            let mib = MIB as i64;
+            container.usage = Quantity::from_bytes(container.usage.value() / mib * mib);
+        }
         if has(Defect::MessageUsageOfPod)
             && let Some(usage) = stats.as_ref().and_then(|stats| stats.memory.as_ref()?.working_set_bytes)
         {
@@ -90,6 +94,11 @@ fn defective(
     }
     if has(Defect::MessageOmitsThreshold) {
         message.threshold = None;
+    }
+    if has(Defect::MessageAvailableInBytes)
+        && let Some(ThresholdClause { available, .. }) = &mut message.threshold
+    {
+        *available = Quantity::from_count(available.value());
     }
     if has(Defect::MessageSwapsThreshold)
         && let Some(ThresholdClause { quantity, available }) = &mut message.threshold

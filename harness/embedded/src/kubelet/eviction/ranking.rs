@@ -62,7 +62,10 @@ pub(super) fn rank(
         let counted = counted_spec(pod.pod, defects);
         let seen = RankedPod { pod: &counted, stats: stats.as_ref() };
         Figures {
-            priority: pod.pod.priority(),
+            priority: match defects.has(Defect::RankNegativePriorityIsZero) {
+                true => pod.pod.priority().max(0),
+                false => pod.pod.priority(),
+            },
             request: compare_with_request(&version, signal, layout, &seen),
             processes: pod.stats.map(|stats| stats.process_stats.as_ref().and_then(|one| one.process_count)),
         }
@@ -81,6 +84,15 @@ fn counted_spec(pod: &Pod, defects: &Defects) -> Pod {
     if defects.has(Defect::RankOmitsPodRequests) {
         counted.spec.resources = None;
     }
+    if defects.has(Defect::RankRequestOfFirst) {
+        counted.spec.containers.truncate(1);
+        counted.spec.init_containers.clear();
+    }
+    if defects.has(Defect::RankByLimits) {
+        for container in &mut counted.spec.containers {
+            container.resources.requests = container.resources.limits.clone();
+        }
+    }
     if defects.has(Defect::DiskRankCountsMemoryVolumes) {
         let sources = counted.spec.volumes.iter_mut().filter_map(|volume| volume.empty_dir.as_mut());
         sources.for_each(|source| source.medium = None);
@@ -88,9 +100,12 @@ fn counted_spec(pod: &Pod, defects: &Defects) -> Pod {
     counted
 }
 
-/// Returns the statistics of a pod that count in the ranking for disk usage.
+/// Returns the statistics of a pod that count in the ranking.
 fn counted_stats(stats: &PodStats, defects: &Defects) -> PodStats {
     let mut counted = stats.clone();
+    if defects.has(Defect::MemoryRankUsageOfFirst) {
+        counted.memory = counted.containers.first().and_then(|first| first.memory.clone());
+    }
     if defects.has(Defect::DiskRankOmitsVolumes) {
         counted.volume.clear();
     }

@@ -85,7 +85,8 @@ impl Kubelet {
             message: MESSAGE.to_owned(),
             disruption: self.disruption_of_preemption(),
         };
-        self.kill_now(victim, reason, None, machine, ctx)
+        let grace = self.has(Defect::PreemptionGraceIsOne).then_some(1);
+        self.kill_now(victim, reason, grace, machine, ctx)
     }
 
     /// Returns the message of the condition `DisruptionTarget`, which the gate

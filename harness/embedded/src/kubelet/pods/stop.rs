@@ -8,6 +8,7 @@ use super::runtime::State;
 use super::spec::{Container, ContainerIndex, Group};
 use super::worker::{Stage, Stop, Stopping, Worker};
 use crate::context::SimContext;
+use crate::defect::Defect;
 use crate::kubelet::event::PodEvent;
 use crate::kubelet::state::Kubelet;
 use crate::machine::{Machine, Signal};
@@ -53,6 +54,7 @@ impl Kubelet {
                 ctx,
             );
             let hook = worker.manifest.spec.container(place).and_then(hook);
+            let hook = hook.filter(|_| !self.has(Defect::PreStopHookSkipped));
             let until = hook.filter(|_| !grace.is_zero()).map_or(ctx.now, |hook| ctx.now + hook.min(grace));
             containers.insert(id, Stop::Hook(until));
         }

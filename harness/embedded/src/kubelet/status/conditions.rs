@@ -22,10 +22,14 @@ pub(super) struct Condition {
 /// Returns the three pressure conditions.
 pub(super) fn pressure(held: &[NodeCondition], defects: &Defects) -> Vec<Condition> {
     let condition = |(kind, missing): (NodeCondition, Defect)| {
-        let reported = condition(kind, held.contains(&kind) && !defects.has(missing));
-        let stale = |defect| if defects.has(defect) { condition(kind, false) } else { reported };
-        let (reason, message) =
-            (stale(Defect::PressureReasonStale).reason, stale(Defect::PressureMessageStale).message);
+        let is_held = held.contains(&kind) && !defects.has(missing);
+        let reported = condition(kind, is_held);
+        let other = |held, defect| if defects.has(defect) { condition(kind, held) } else { reported };
+        let reason = other(false, Defect::PressureReasonStale).reason;
+        let message = match is_held {
+            true => other(false, Defect::PressureMessageStale).message,
+            false => other(true, Defect::PressureEndMessageStale).message,
+        };
         let differs = defects.has(Defect::PressureEventReasonDiffers);
         let event = if differs { "NodeConditionChanged" } else { reported.event };
         let transition_moves = defects.has(Defect::PressureTransitionMoves);
