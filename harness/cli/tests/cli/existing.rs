@@ -133,7 +133,7 @@ fn runs_cases_on_unchanged_nodes_and_leaves_nothing() {
         let [_, ended, why] = verdict("soft-threshold-message", kubelet);
         assert_eq!(ended, "skipped");
         assert!(
-            why.contains("not done on an existing cluster: evictionMaxPodGracePeriod: requested 3"),
+            why.contains("not done on an existing cluster: evictionMaxPodGracePeriod: requested 6"),
             "{why}"
         );
     }
