@@ -189,7 +189,9 @@ impl Laboratory {
             let entries = fs::read_dir(self.folder.path().join(name)).into_iter().flatten().flatten();
             entries.map(move |entry| format!("{name}/{}", entry.file_name().to_string_lossy()))
         };
-        ["home", "tmp", "state"].into_iter().flat_map(within).collect()
+        let all = ["home", "tmp", "state"].into_iter().flat_map(within);
+        // The lock of the directory stays: a process could hold the one that another removes.
+        all.filter(|file| file != "state/.owners.lock").collect()
     }
 
     /// Resources with the mark or name of this laboratory.
