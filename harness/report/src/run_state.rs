@@ -302,6 +302,11 @@ impl RunStart {
 }
 
 impl CaseInfo {
+    /// The case with its suite: `message/requests-decide`.
+    pub fn suite_and_case(&self) -> String {
+        format!("{}/{}", self.suite, self.case)
+    }
+
     /// Returns whether this is the case of `id`, and `kubelet` its kubelet.
     pub(crate) fn matches(&self, id: &CaseId, kubelet: &str) -> bool {
         self.suite == id.suite && self.case == id.case && kubelet == id.kubelet

@@ -282,10 +282,3 @@ pub struct CaseInfo {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub baseline: BTreeMap<String, Verdict>,
 }
-
-impl CaseInfo {
-    /// The case with its suite: `message/requests-decide`.
-    pub fn suite_and_case(&self) -> String {
-        format!("{}/{}", self.suite, self.case)
-    }
-}
