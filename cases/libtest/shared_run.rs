@@ -8,7 +8,7 @@ use evictlab_cluster::{
     ClusterSource, EmbeddedBackend, EmbeddedOptions, KeepPolicy, KindBackend, KindConfig, KindOptions,
     Kubelet, KubeletSpec, Owner, ReproCommand, StateDir,
 };
-use evictlab_judge::{CaseResult, Verdict};
+use evictlab_judge::CaseResult;
 use evictlab_report::baseline::Baseline;
 use evictlab_report::clock::Clock;
 use evictlab_report::{RunDir, VerdictCollector};
@@ -95,10 +95,7 @@ impl SharedRun {
     }
 
     fn judged(&self, test: &Test, label: &str, result: Arc<CaseResult>) -> TestOutcome {
-        let verdict = match result.verdict {
-            Verdict::Flaky => Verdict::Passed,
-            verdict => verdict,
-        };
+        let verdict = result.verdict.without_tries();
         let (Some(baseline), true) = (&self.baseline, verdict.is_success()) else {
             return TestOutcome::Judged(result);
         };

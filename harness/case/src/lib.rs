@@ -52,6 +52,7 @@ pub mod select;
 mod step;
 mod values;
 mod words;
+mod yaml_problem;
 
 pub use api_rejection::ApiRejection;
 pub use assertion::{Assertion, Rate, display_value};
@@ -86,6 +87,7 @@ pub use values::{
     UsageBound, ValueError,
 };
 pub use words::count;
+pub use yaml_problem::{document_problem, yaml_problem};
 
 #[cfg(test)]
 mod error_texts;

@@ -9,14 +9,15 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use serde_saphyr::{DefaultMessageFormatter, Error as YamlError, MessageFormatter};
+use serde_saphyr::Error as YamlError;
 
 use crate::checks::{PathProblem, check};
 use crate::positions::{PathSegment, Position, Positions};
-use crate::problem::{LoadErrors, Mark, Problem, SourceSpan, did_you_mean};
+use crate::problem::{LoadErrors, Problem, SourceSpan};
 use crate::schema::Case;
 use crate::values::Name;
 use crate::yaml_path;
+use crate::yaml_problem::yaml_problem;
 
 /// File that marks a folder as a folder of evictlab suites.
 pub const SCHEMA_FILE: &str = "case.schema.json";
@@ -102,7 +103,7 @@ impl ParsedCase {
         let text: Arc<str> =
             std::str::from_utf8(bytes).map_err(|why| not_utf8(shown, bytes, why.valid_up_to()))?.into();
         let mut case: Case = serde_saphyr::from_str(&text)
-            .map_err(|error| LoadErrors(vec![yaml_problem(shown, &text, error.without_snippet())]))?;
+            .map_err(|error| LoadErrors(vec![case_problem(shown, &text, &error)]))?;
         case.add_pressure_pod();
         // A case from the standard input has the file that its name requires.
         let named = || format!("{STDIN_SUITE}/{}.yaml", case.name);
@@ -128,7 +129,7 @@ impl ParsedCase {
             let at = finding.word.as_deref().map_or(at, |word| find_word(&self.text, at, word));
             Problem {
                 message: finding.message,
-                spans: vec![span(&self.shown, &self.text, at, &finding.note)],
+                spans: vec![SourceSpan::at(&self.shown, &self.text, at, &finding.note)],
             }
         };
         Err(LoadErrors(findings.into_iter().map(problem).collect()))
@@ -177,7 +178,7 @@ impl ParsedCase {
 
     /// Returns the span of the value at a path.
     pub fn span(&self, path: &[PathSegment], note: &str) -> SourceSpan {
-        span(&self.shown, &self.text, self.positions().locate(path), note)
+        SourceSpan::at(&self.shown, &self.text, self.positions().locate(path), note)
     }
 }
 
@@ -412,11 +413,6 @@ fn file_problem(message: String, file: String) -> Problem {
     Problem { message, spans: vec![SourceSpan { file, mark: None, note: String::new() }] }
 }
 
-fn span(file: &str, text: &str, at: Position, note: &str) -> SourceSpan {
-    let mark = Some(Mark::new(text, at.line, at.column));
-    SourceSpan { file: file.to_owned(), mark, note: note.to_owned() }
-}
-
 fn not_utf8(file: &str, bytes: &[u8], at: usize) -> LoadErrors {
     let text = String::from_utf8_lossy(bytes);
     let before = String::from_utf8_lossy(&bytes[..at]);
@@ -426,7 +422,10 @@ fn not_utf8(file: &str, bytes: &[u8], at: usize) -> LoadErrors {
         "the file is not UTF-8: it has the byte 0x{:02x}",
         bytes.get(at).copied().unwrap_or_default()
     );
-    LoadErrors(vec![Problem { message, spans: vec![span(file, &text, Position { line, column }, "")] }])
+    LoadErrors(vec![Problem {
+        message,
+        spans: vec![SourceSpan::at(file, &text, Position { line, column }, "")],
+    }])
 }
 
 /// Returns the position of the first occurrence of a word after a position, within the value that
@@ -452,79 +451,13 @@ fn find_word(text: &str, from: Position, word: &str) -> Position {
     from
 }
 
-/// Describes an error of serde or the YAML parser in terms of case files.
-fn yaml_problem(file: &str, text: &str, error: &YamlError) -> Problem {
-    if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
-        return file_problem(
+/// Describes why a text is not a case.
+fn case_problem(file: &str, text: &str, error: &YamlError) -> Problem {
+    match text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
+        true => file_problem(
             "the file is empty: write a case with `evictlab new NAME`".to_owned(),
             file.to_owned(),
-        );
-    }
-    if let Some(at) = indenting_tab(text) {
-        let note = "YAML indents by spaces only";
-        return Problem {
-            message: "the line begins with a tab".to_owned(),
-            spans: vec![span(file, text, at, note)],
-        };
-    }
-    let suggest = |wrong: &str, valid: &[&'static str]| {
-        did_you_mean(wrong, valid.iter().copied()).unwrap_or_else(|| format!("valid: {}", valid.join(", ")))
-    };
-    let (message, note) = match error {
-        YamlError::SerdeUnknownField { field, expected, .. } => {
-            (format!("unknown key `{field}`"), suggest(field, expected))
-        }
-        YamlError::SerdeUnknownVariant { variant, expected, .. } => {
-            (format!("unknown value `{variant}`"), suggest(variant, expected))
-        }
-        YamlError::SerdeMissingField { field, .. } => {
-            (format!("`{field}` is missing"), "required in this mapping".to_owned())
-        }
-        YamlError::DuplicateMappingKey { key: Some(key), .. } => {
-            (format!("the key `{key}` is duplicated"), String::new())
-        }
-        YamlError::SerdeInvalidType { unexpected, expected, .. }
-        | YamlError::SerdeInvalidValue { unexpected, expected, .. } => {
-            (format!("expected {expected}, found {unexpected}"), String::new())
-        }
-        YamlError::Unexpected { expected, .. } => {
-            (format!("expected {}", yaml_term(expected)), String::new())
-        }
-        YamlError::Message { msg, .. } => (msg.clone(), String::new()),
-        other => (DefaultMessageFormatter.format_message(other).into_owned(), syntax_hint(text, other)),
-    };
-    let at = error.location().map_or(Position { line: 1, column: 1 }, Position::from);
-    Problem { message, spans: vec![span(file, text, at, &note)] }
-}
-
-/// Returns the position of the first tab that indents a line.
-fn indenting_tab(text: &str) -> Option<Position> {
-    text.lines().enumerate().find_map(|(index, line)| {
-        let column = line.chars().take_while(|c| *c == ' ').count() + 1;
-        let is_tab = line.chars().nth(column - 1) == Some('\t') && !line.trim().is_empty();
-        is_tab.then_some(Position { line: index + 1, column })
-    })
-}
-
-/// Replaces terms of the YAML parser with terms of YAML users.
-fn yaml_term(expected: &str) -> &str {
-    match expected {
-        "sequence start" => "a list",
-        "mapping start" => "a mapping",
-        "string scalar" => "a string",
-        other => other,
-    }
-}
-
-/// Returns a hint for syntax errors that case files invite: bounds and ranges begin with
-/// characters that are special in YAML.
-fn syntax_hint(text: &str, error: &YamlError) -> String {
-    let Some(at) = error.location().map(Position::from) else { return String::new() };
-    let line = text.lines().nth(at.line - 1).unwrap_or_default();
-    let before: String = line.chars().take(at.column - 1).collect();
-    match line.chars().nth(at.column - 1) {
-        Some(sign @ ('>' | '=' | '%' | '@' | '`')) => format!("a value that begins with {sign} needs quotes"),
-        Some(':') if before.contains(": ") => "a string that contains `: ` needs quotes".to_owned(),
-        _ => String::new(),
+        ),
+        false => yaml_problem(file, text, error),
     }
 }

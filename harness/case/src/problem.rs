@@ -1,7 +1,9 @@
 //! Problems of case files, displayed with the line that they are in.
 
-use crate::words::count;
 use std::fmt;
+
+use crate::positions::Position;
+use crate::words::count;
 
 /// One problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,6 +59,12 @@ impl Mark {
 }
 
 impl SourceSpan {
+    /// Returns a position in a text, with a note; `file` is the path of the text.
+    pub(crate) fn at(file: &str, text: &str, at: Position, note: &str) -> Self {
+        let mark = Some(Mark::new(text, at.line, at.column));
+        Self { file: file.to_owned(), mark, note: note.to_owned() }
+    }
+
     /// Writes the location in this form:
     ///
     /// ```text

@@ -103,6 +103,7 @@ fn clusters() -> Vec<String> {
         row(ClusterError::File(denied())),
         row(ClusterError::Exists(cluster())),
         row(ClusterError::Unknown(cluster())),
+        row(ClusterError::Stopped(cluster())),
         row(ClusterError::Kubeconfig { cluster: cluster(), problem: text("invalid certificate") }),
         row(ClusterError::Workers(text("connection refused"))),
         row(ClusterError::Label { node: node(), source: refused_by_server() }),

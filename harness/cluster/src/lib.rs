@@ -82,7 +82,7 @@ pub use kind::{
     KIND_LABEL, KUBELET_LABEL, KeepPolicy, KindBackend, KindConfig, KindOptions, KnownCluster, KubeletGroup,
     NODE_FILE, NewCluster, NodeDiskError, OLDEST_KUBELET, Removal, SkewError, StartWatch, StateDir, claim,
     collect, containers, delete, ensure_names_unused, find, group_by_skew, has_own_disk, is_skew_allowed,
-    kind_version, kubelets_of, label_value, remove_scratch, separate_disks, single_group,
+    kind_version, kubelets_of, label_value, remove_scratch, separate_disks, single_group, start, stop,
 };
 pub use kubelet::{Kubelet, KubeletSource, KubeletSpec, KubeletSpecError};
 pub use node::{
@@ -93,7 +93,7 @@ pub use owner::Owner;
 pub use plan::{ClusterPlan, ClusterProgress, NodeRequirements, TeardownContext, TeardownOutcome};
 pub use probe::{ProbeError, ProbePod, ProbePods};
 pub use run_lease::RunLease;
-pub use served::{ListedCluster, ServedCluster, ServedError};
+pub use served::{ListedCluster, ServedCluster, ServedError, ServerCommand};
 pub use sha256::sha256_hex;
 pub use wait::WatchBackoff;
 pub use workload::without_managed_fields;

@@ -6,11 +6,11 @@ use serde_json::Value;
 use crate::Fault;
 
 /// Text that is not a fault script.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 pub enum ScriptError {
     /// Invalid YAML or an unknown fault, with its position.
-    #[error("{0}")]
-    Syntax(String),
+    #[error("{}", .0.without_snippet())]
+    Syntax(Box<serde_saphyr::Error>),
     /// YAML that is neither a fault nor a list of faults.
     #[error(
         "{0} is neither a file nor a fault script\nhelp: write a fault such as `event-lost: {{times: 1}}`, or a list of faults"
@@ -32,7 +32,7 @@ pub fn parse(yaml: &str) -> Result<Vec<Fault>, ScriptError> {
 
 /// Deserializes YAML in which an enum is a map with one entry, as in JSON.
 pub(crate) fn from_yaml<T: DeserializeOwned>(yaml: &str) -> Result<T, ScriptError> {
-    serde_saphyr::from_str(yaml).map_err(|error| ScriptError::Syntax(error.without_snippet().to_string()))
+    serde_saphyr::from_str(yaml).map_err(|error| ScriptError::Syntax(Box::new(error)))
 }
 
 #[cfg(test)]

@@ -34,6 +34,12 @@ impl Verdict {
         matches!(self, Self::Passed | Self::Flaky | Self::Reproduced | Self::Fixed)
     }
 
+    /// Returns the verdict without the history of its tries: `passed` for `flaky`.
+    #[must_use]
+    pub fn without_tries(self) -> Self {
+        if self == Self::Flaky { Self::Passed } else { self }
+    }
+
     /// Returns whether the verdict says something about the kubelet.
     pub fn is_conclusive(self) -> bool {
         self.is_success() || self == Self::Failed
@@ -165,6 +171,7 @@ pub struct EarlierTry {
 
 /// A verdict with the evidence for it.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct CaseResult {
     /// The verdict.
     pub verdict: Verdict,
@@ -177,7 +184,7 @@ pub struct CaseResult {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub phase: Option<Phase>,
     /// Bug of `reproduced` and `fixed`: `kubernetes/kubernetes#124938`, or its description.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(alias = "known_bug", skip_serializing_if = "Option::is_none")]
     pub known_bug: Option<String>,
     /// Rate of a case that has `expect.rate`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -192,7 +199,7 @@ pub struct CaseResult {
     #[serde(default)]
     pub diff: String,
     /// Earlier tries of the same attempt, in order.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, alias = "earlier_tries", skip_serializing_if = "Vec::is_empty")]
     pub earlier_tries: Vec<EarlierTry>,
 }
 

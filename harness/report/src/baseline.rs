@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use evictlab_case::document_problem;
 use evictlab_rules::KubeletVersion;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -32,12 +33,12 @@ pub enum BaselineError {
         source: std::io::Error,
     },
     /// The file is not a baseline.
-    #[error("failed to parse baseline {}:{}:{}: {source}", path.display(), source.line(), source.column())]
+    #[error("failed to parse baseline {}: {problem}", path.display())]
     Form {
         /// The file.
         path: PathBuf,
-        /// The error, with its position.
-        source: serde_json::Error,
+        /// The problem, with its position.
+        problem: String,
     },
 }
 
@@ -48,7 +49,13 @@ impl Baseline {
     /// The file does not exist, or is not a baseline.
     pub fn read(path: &Path) -> Result<Self, BaselineError> {
         let text = fs::read(path).map_err(|source| BaselineError::Read { path: path.to_owned(), source })?;
-        serde_json::from_slice(&text).map_err(|source| BaselineError::Form { path: path.to_owned(), source })
+        serde_json::from_slice(&text).map_err(|error| {
+            let shown = path.display().to_string();
+            // The parser of case files has the better words for what an author wrote.
+            let problem = document_problem::<Self>(&shown, &String::from_utf8_lossy(&text));
+            let problem = problem.map_or_else(|| error.to_string(), |problem| problem.to_string());
+            BaselineError::Form { path: path.to_owned(), problem }
+        })
     }
 
     /// The expected verdict of a case on the kubelet with this label; `None` if the baseline does
@@ -89,9 +96,8 @@ impl Baseline {
     /// not conclusive are ignored.
     pub(crate) fn record(&mut self, id: &CaseId, verdict: Verdict) {
         if let (Some(version), true) = (version(&id.kubelet), verdict.is_conclusive()) {
-            let verdict = if verdict == Verdict::Flaky { Verdict::Passed } else { verdict };
             let of_case = self.0.entry(id.suite_and_case()).or_default();
-            of_case.insert(minor(&version), verdict);
+            of_case.insert(minor(&version), verdict.without_tries());
         }
     }
 }

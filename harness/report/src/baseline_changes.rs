@@ -68,10 +68,7 @@ impl<'a> BaselineChanges<'a> {
 /// that occurs at random, `passed` and `reproduced` are equivalent.
 fn matches_expected(ended: &EndedCase, expected: Verdict) -> bool {
     let random = |verdict| matches!(verdict, Verdict::Passed | Verdict::Reproduced);
-    let now = match ended.judgement.verdict {
-        Verdict::Flaky => Verdict::Passed,
-        verdict => verdict,
-    };
+    let now = ended.judgement.verdict.without_tries();
     now == expected || ended.judgement.rate.is_some() && random(now) && random(expected)
 }
 

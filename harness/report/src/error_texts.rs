@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use error_row::row;
 use serde_json::Value;
 
-use crate::baseline::BaselineError;
+use crate::baseline::{Baseline, BaselineError};
 use crate::{KubeletResultsError, MergeError, RecordedRunError, ReportError, ReportFailure, RetentionError};
 
 fn run() -> PathBuf {
@@ -28,11 +28,16 @@ fn not_json() -> serde_json::Error {
     serde_json::from_str::<Value>("{\n  cases").unwrap_err()
 }
 
+fn problem() -> String {
+    let text = r#"{"message/sidecars-are-named": {"v1.36": "pased"}}"#;
+    evictlab_case::document_problem::<Baseline>("baseline.json", text).unwrap().to_string()
+}
+
 fn reading() -> Vec<String> {
     let baseline = || PathBuf::from("baseline.json");
     vec![
         row(BaselineError::Read { path: baseline(), source: io::Error::from(io::ErrorKind::NotFound) }),
-        row(BaselineError::Form { path: baseline(), source: not_json() }),
+        row(BaselineError::Form { path: baseline(), problem: problem() }),
         row(RecordedRunError::NoRun { dir: run(), runs: vec![] }),
         row(RecordedRunError::NoRun { dir: run(), runs: vec![run().join("artifacts/cluster-1")] }),
         row(RecordedRunError::Empty(events())),
@@ -71,7 +76,7 @@ fn writing() -> Vec<String> {
         row(ReportError::Form { what: "event", reason: "key must be a string".to_owned() }),
         row(ReportError::Baseline(BaselineError::Form {
             path: PathBuf::from("baseline.json"),
-            source: not_json(),
+            problem: problem(),
         })),
         row(ReportError::Panicked("index out of bounds".to_owned())),
         row(ReportFailure { report: "junit", first: ReportError::Output(full()), more: 0 }),

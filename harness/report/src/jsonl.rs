@@ -76,6 +76,28 @@ mod tests {
     }
 
     #[test]
+    fn keys_of_format_2_are_read() {
+        let old = [
+            ("earlierTries", "earlier_tries"),
+            ("exitCode", "exit_code"),
+            ("flakyResult", "flaky_result"),
+            ("knownBug", "known_bug"),
+            ("onRealKubelets", "on-real-kubelets"),
+            ("realStart", "real_start"),
+            ("tryNumber", "try_number"),
+            ("whenItFails", "when_it_fails"),
+        ];
+        for event in fixtures::full_run() {
+            let text = serde_json::to_string(&event).unwrap();
+            let of_format_2 = old.iter().fold(text.clone(), |text, (new, old)| {
+                text.replace(&format!("\"{new}\":"), &format!("\"{old}\":"))
+            });
+            let read: RunEvent = serde_json::from_str(&of_format_2).unwrap();
+            assert_eq!(serde_json::to_string(&read).unwrap(), text);
+        }
+    }
+
+    #[test]
     fn every_event_is_written_immediately() {
         let dir = tempfile::tempdir().unwrap();
         let run_dir = RunDir::at(dir.path()).unwrap();

@@ -43,7 +43,7 @@ pub enum ClusterFailureCause {
 
 /// The kinds of events.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "what", rename_all = "kebab-case")]
+#[serde(tag = "what", rename_all = "kebab-case", rename_all_fields = "camelCase")]
 pub enum RunEventKind {
     /// The run started.
     RunStarted {
@@ -65,10 +65,10 @@ pub enum RunEventKind {
         #[serde(default = "once", skip_serializing_if = "is_once")]
         repeat: Option<u32>,
         /// Effect of flaky cases on the exit status.
-        #[serde(default, skip_serializing_if = "FlakyResult::is_default")]
+        #[serde(default, alias = "flaky_result", skip_serializing_if = "FlakyResult::is_default")]
         flaky_result: FlakyResult,
         /// Real time of the start, in whole seconds, of a run in simulated time.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(default, alias = "real_start", skip_serializing_if = "Option::is_none")]
         real_start: Option<Timestamp>,
         /// The shard of the selection that the run is, with `--shard`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -166,6 +166,7 @@ pub enum RunEventKind {
         #[serde(flatten)]
         id: CaseId,
         /// Number of the try that ended, from 1.
+        #[serde(alias = "try_number")]
         try_number: u32,
         /// The difference between this try and the next one, such as `retrying more slowly`.
         text: String,
@@ -200,6 +201,7 @@ pub enum RunEventKind {
     /// The run ended.
     RunEnded {
         /// Exit status of the command.
+        #[serde(alias = "exit_code")]
         exit_code: u8,
         /// Duration of the run, in seconds.
         seconds: f64,
@@ -235,7 +237,7 @@ impl FlakyResult {
 
 /// The model of a run without real kubelets.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "camelCase")]
 pub struct Model {
     /// Modelled cgroup version, such as `v2`.
     pub cgroup: String,
@@ -244,6 +246,7 @@ pub struct Model {
     /// Command-line options that select this model; empty for the defaults.
     pub options: String,
     /// Command that runs the same cases on real kubelets.
+    #[serde(alias = "on-real-kubelets")]
     pub on_real_kubelets: String,
 }
 
@@ -260,6 +263,7 @@ pub struct ShardInfo {
 
 /// A case of the plan.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct CaseInfo {
     /// The suite.
     pub suite: String,
@@ -268,6 +272,7 @@ pub struct CaseInfo {
     /// One-sentence description.
     pub about: String,
     /// Conclusion to draw from a failure.
+    #[serde(alias = "when_it_fails")]
     pub when_it_fails: Option<String>,
     /// Labels.
     pub labels: Vec<String>,

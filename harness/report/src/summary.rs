@@ -103,14 +103,11 @@ fn rates(state: &RunState) -> String {
     let cells = run.cases.iter().flat_map(|case| run.kubelets.iter().map(move |kubelet| (case, kubelet)));
     let mut text = String::new();
     for (case, kubelet) in cells {
-        let verdicts: Vec<Verdict> =
-            state.attempts(case, kubelet).map(|ended| ended.judgement.verdict).collect();
-        let count = |wanted: &[Verdict]| verdicts.iter().filter(|verdict| wanted.contains(verdict)).count();
-        let failed = count(&[Verdict::Failed]);
-        let conclusive =
-            failed + count(&[Verdict::Passed, Verdict::Flaky, Verdict::Reproduced, Verdict::Fixed]);
-        if conclusive >= MIN_RUNS_FOR_RATE {
-            let rate = Rate { what: "failed".to_owned(), right: failed as u64, of: conclusive as u64 };
+        let verdicts = state.attempts(case, kubelet).map(|ended| ended.judgement.verdict);
+        let conclusive: Vec<Verdict> = verdicts.filter(|verdict| verdict.is_conclusive()).collect();
+        let failed = conclusive.iter().filter(|verdict| !verdict.is_success()).count();
+        if conclusive.len() >= MIN_RUNS_FOR_RATE {
+            let rate = Rate { what: "failed".to_owned(), right: failed as u64, of: conclusive.len() as u64 };
             let _ = writeln!(text, "- {} on {kubelet}: {rate}", case.suite_and_case());
         }
     }

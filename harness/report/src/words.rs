@@ -6,6 +6,9 @@ use std::borrow::Cow;
 use evictlab_judge::Verdict;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+/// Maximum width of a cell to which a table's other rows are aligned, in columns.
+const MAX_ALIGNED: usize = 60;
+
 /// Joins `words` into a command line; words with special characters are quoted for `sh`.
 pub fn shell_quote(words: &[String]) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
@@ -30,17 +33,31 @@ pub fn markdown_cell(text: &str) -> String {
     escaped(&text.trim_end().replace(['\n', '\r'], " "), |c, _| c == '|')
 }
 
-/// Formats a Markdown table. Each row has as many cells as the header; cells become one line each,
-/// with their pipes escaped.
+/// Formats a Markdown table whose columns are aligned, for a terminal. Each row has as many cells as
+/// the header; cells become one line each, with their pipes escaped.
 pub fn markdown_table(header: &[&str], rows: impl IntoIterator<Item = impl AsRef<[String]>>) -> String {
-    let name = |name: &&str| if name.is_empty() { " ".to_owned() } else { format!(" {name} ") };
-    let names: Vec<String> = header.iter().map(name).collect();
-    let mut text = format!("|{}|\n|{}\n", names.join("|"), "-|".repeat(header.len()));
-    for row in rows {
-        let cells: Vec<String> = row.as_ref().iter().map(|cell| markdown_cell(cell)).collect();
-        text += &format!("| {} |\n", cells.join(" | "));
-    }
-    text
+    let header: Vec<String> = header.iter().map(|name| (*name).to_owned()).collect();
+    let cells = |row: &[String]| row.iter().map(|cell| markdown_cell(cell)).collect::<Vec<_>>();
+    let rows: Vec<Vec<String>> = rows.into_iter().map(|row| cells(row.as_ref())).collect();
+    let width = |at: usize| {
+        let cells = std::iter::once(&header).chain(&rows).filter_map(|row| Some(row.get(at)?.width()));
+        cells.filter(|width| *width <= MAX_ALIGNED).max().unwrap_or(0)
+    };
+    // The last column may have long texts.
+    let widths: Vec<usize> = (0..header.len().saturating_sub(1)).map(width).collect();
+    let line = |row: &[String]| {
+        let mut text = "|".to_owned();
+        for (at, cell) in row.iter().enumerate() {
+            let padding = widths.get(at).map_or(0, |width| width.saturating_sub(cell.width()));
+            let cell = if cell.is_empty() && padding == 0 { String::new() } else { format!("{cell} ") };
+            text += &format!(" {cell}{}|", " ".repeat(padding));
+        }
+        text + "\n"
+    };
+    let rule: Vec<String> = widths.iter().map(|width| "-".repeat(width + 2)).collect();
+    let last = "-".repeat(header.last().map_or(0, |name| name.width() + 2).max(1));
+    let rule = format!("|{}|\n", rule.into_iter().chain([last]).collect::<Vec<_>>().join("|"));
+    rows.iter().fold(line(&header) + &rule, |text, row| text + &line(row))
 }
 
 /// Takes the effect of links, images, HTML, fences and unclosed code spans from a text of others in

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use clap_complete::engine::ArgValueCandidates;
 use evictlab_cluster::{EmbeddedBackend, EmbeddedOptions, Kubelet, ReproCommand};
 use evictlab_embedded::{CgroupVersion, Defect, OptionsError};
-use evictlab_fault::Fault;
+use evictlab_fault::{Fault, ScriptError};
 use evictlab_report::clock::Clock;
 use evictlab_report::words::shell_quote;
 
@@ -62,7 +62,13 @@ impl FromStr for FaultScript {
                 .map_err(|error| format!("failed to read {}: {error}", path.display()))?,
             false => text.to_owned(),
         };
-        let faults = evictlab_fault::parse(&yaml).map_err(|error| error.to_string())?;
+        let faults = evictlab_fault::parse(&yaml).map_err(|error| match error {
+            ScriptError::Syntax(error) => {
+                let file = if path.is_file() { text } else { "--fault" };
+                evictlab_case::yaml_problem(file, &yaml, &error).to_string()
+            }
+            other => other.to_string(),
+        })?;
         Ok(Self { text: text.to_owned(), faults })
     }
 }

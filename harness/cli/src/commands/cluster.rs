@@ -13,7 +13,9 @@ use evictlab_cluster::{
 use evictlab_runner::{Interrupt, new_run_id};
 use jiff::Timestamp;
 
-use super::serve_embedded::{detach, serve};
+use super::cluster_lookup::{Found, find_cluster, served};
+use super::cluster_start_stop::{start, stop};
+use super::serve_embedded::{detach, serve, this_command};
 use crate::args::backend::{BackendName, ManagedBackend};
 use crate::args::candidates;
 use crate::args::embedded::EmbeddedArgs;
@@ -25,7 +27,7 @@ use crate::failure::{Failure, bad_input, infrastructure};
 use crate::output::{print, print_json, print_stderr, print_warning};
 use evictlab_report::words::count;
 
-/// Create, list and delete clusters that outlive a run
+/// Create, list, stop, start and delete clusters that outlive a run
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -50,6 +52,28 @@ enum Command {
         /// Print a JSON array instead of a table
         #[arg(long)]
         json: bool,
+    },
+    /// Stop a cluster, which then uses neither CPU nor memory
+    ///
+    /// A kind cluster keeps its objects. An embedded cluster keeps its name and options; its
+    /// objects are lost. Nothing is stopped while a run uses the cluster.
+    #[command(after_help = "Examples:
+  evictlab cluster stop lab")]
+    Stop {
+        /// Name of the cluster
+        #[arg(add = ArgValueCandidates::new(candidates::clusters))]
+        name: String,
+    },
+    /// Start a stopped cluster, with its kubeconfig at the same path
+    ///
+    /// Exit status: 0 the cluster is ready; 2 there is no such cluster; 4 it did not become ready;
+    /// 130 interrupted.
+    #[command(after_help = "Examples:
+  evictlab cluster start lab")]
+    Start {
+        /// Name of the cluster
+        #[arg(add = ArgValueCandidates::new(candidates::clusters))]
+        name: String,
     },
     /// Delete a cluster created by evictlab
     #[command(after_help = "Examples:
@@ -108,7 +132,7 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
         let kubelet_config = args.thresholds.kubelet_config()?;
         let options = args.embedded.options(kubelets, args.nodes.into());
         return match args.cluster.name() {
-            Some(name) if args.detach => detach(&name).await,
+            Some(name) if args.detach => detach(&name, &this_command()?).await,
             name => serve(&EmbeddedOptions { kubelet_config, ..options }, name.as_deref()).await,
         };
     }
@@ -116,19 +140,16 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
     match &args.command {
         Command::Create(args) => create(args, &state).await,
         Command::List { json } => list(*json, &state).await,
+        Command::Stop { name } => stop(name, &state).await,
+        Command::Start { name } => start(name, &state).await,
         Command::Delete { name, force } => {
-            if let Some(served) = served(&state, name) {
-                served.stop(&state).await.map_err(infrastructure)?;
-                return Ok(ExitCode::SUCCESS);
-            }
-            let docker = match Docker::connect().await {
-                Ok(docker) => docker,
-                Err(_) if state.read(name).is_none() => {
-                    return Err(bad_input(ClusterError::Unknown(name.clone())));
+            let (docker, found) = match find_cluster(&state, name).await? {
+                Found::Embedded(served) => {
+                    served.delete(&state).await.map_err(infrastructure)?;
+                    return Ok(ExitCode::SUCCESS);
                 }
-                Err(error) => return Err(infrastructure(error)),
+                Found::Kind(docker, found) => (docker, found),
             };
-            let found = find_cluster(&docker, &state, name).await?;
             if found.state == ClusterState::Live && !force {
                 let owner = &found.record.owner;
                 let (pid, host) = (owner.pid, &owner.host);
@@ -147,7 +168,10 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
         Command::Kubeconfig { name } => {
             let path = state.kubeconfig(name);
             if !path.is_file() {
-                return Err(bad_input(ClusterError::Unknown(name.clone())));
+                return Err(bad_input(match served(&state, name) {
+                    Some(_) => ClusterError::Stopped(name.clone()),
+                    None => ClusterError::Unknown(name.clone()),
+                }));
             }
             print(path.display())?;
             Ok(ExitCode::SUCCESS)
@@ -239,18 +263,6 @@ fn single_group(mut groups: Vec<KubeletGroup>) -> Result<KubeletGroup, Failure> 
     }
 }
 
-async fn find_cluster(docker: &Docker, state: &StateDir, name: &str) -> Result<KnownCluster, Failure> {
-    let all = evictlab_cluster::find(docker, state).await.map_err(infrastructure)?;
-    all.into_iter()
-        .find(|found| found.record.cluster == name)
-        .ok_or_else(|| bad_input(ClusterError::Unknown(name.to_owned())))
-}
-
-/// Returns the embedded cluster with this name, if it is served.
-fn served(state: &StateDir, name: &str) -> Option<ServedCluster> {
-    ServedCluster::list(state).into_iter().find(|served| served.cluster == name)
-}
-
 async fn list(json: bool, state: &StateDir) -> Result<ExitCode, Failure> {
     let mut all: Vec<ListedCluster> =
         ServedCluster::list(state).into_iter().map(ListedCluster::Embedded).collect();
@@ -312,14 +324,13 @@ fn kind_row(found: &KnownCluster) -> [String; 7] {
 }
 
 fn embedded_row(served: &ServedCluster) -> [String; 7] {
-    let ServedCluster { cluster, owner: server, created, kubelets } = served;
     [
-        cluster.clone(),
+        served.cluster.clone(),
         "embedded".to_owned(),
-        ClusterState::Live.to_string(),
-        kubelets.join(" "),
-        time(*created),
-        owner(server),
+        served.state().to_string(),
+        served.kubelets.join(" "),
+        time(served.created),
+        owner(&served.owner),
         String::new(),
     ]
 }

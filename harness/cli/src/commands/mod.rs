@@ -7,6 +7,8 @@ mod bisect_commits;
 mod bisect_run;
 pub(crate) mod book;
 pub(crate) mod cluster;
+mod cluster_lookup;
+mod cluster_start_stop;
 pub(crate) mod completions;
 pub(crate) mod doctor;
 mod dry_run;

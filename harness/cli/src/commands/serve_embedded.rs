@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::{ExitCode, Stdio};
 use std::time::Duration;
 
-use evictlab_cluster::{EmbeddedOptions, ServedCluster, ServedError, StateDir};
+use evictlab_cluster::{EmbeddedOptions, ServedCluster, ServedError, ServerCommand, StateDir};
 use evictlab_embedded::{Access, Cluster};
 use evictlab_report::create_private;
 use evictlab_report::words::first_of;
@@ -77,7 +77,7 @@ impl Kubeconfig {
         };
         let state = StateDir::open().map_err(infrastructure)?;
         let versions = embedded.kubelets.iter().map(|kubelet| kubelet.version.to_string()).collect();
-        let served = ServedCluster::claim(&state, name, versions).map_err(bad_input)?;
+        let served = ServedCluster::claim(&state, name, versions, this_command()?).map_err(bad_input)?;
         let named = Self::Named(served, state.clone());
         let path = state.create_kubeconfig(name).map_err(infrastructure)?;
         fs::write(path, text).map_err(infrastructure)?;
@@ -100,8 +100,15 @@ impl Drop for Kubeconfig {
     }
 }
 
-/// Starts the same command without `--detach` in the background, and waits until it serves.
-pub(crate) async fn detach(name: &str) -> Result<ExitCode, Failure> {
+/// The command of this process without `--detach`.
+pub(crate) fn this_command() -> Result<ServerCommand, Failure> {
+    let arguments = std::env::args_os().skip(1).filter(|argument| argument != "--detach");
+    let arguments = arguments.map(|argument| argument.to_string_lossy().into_owned()).collect();
+    Ok(ServerCommand { arguments, directory: std::env::current_dir().map_err(infrastructure)? })
+}
+
+/// Starts a server in the background, and waits until it serves.
+pub(crate) async fn detach(name: &str, command: &ServerCommand) -> Result<ExitCode, Failure> {
     let state = StateDir::open().map_err(infrastructure)?;
     if ServedCluster::list(&state).iter().any(|served| served.cluster == name) {
         return Err(bad_input(ServedError::Exists(name.to_owned())));
@@ -111,7 +118,8 @@ pub(crate) async fn detach(name: &str) -> Result<ExitCode, Failure> {
         |error: std::io::Error| infrastructure(format!("failed to start the server of {name}: {error}"));
     let log = create_private(&path).map_err(failed)?;
     let mut server = std::process::Command::new(std::env::current_exe().map_err(failed)?)
-        .args(std::env::args_os().skip(1).filter(|argument| argument != "--detach"))
+        .args(&command.arguments)
+        .current_dir(&command.directory)
         .stdin(Stdio::null())
         .stderr(log.try_clone().map_err(failed)?)
         .stdout(log)

@@ -71,7 +71,7 @@ fn rejects_invalid_arguments_before_any_request() {
     fs::create_dir(place.path("folder")).unwrap();
     fs::write(place.path("pod.yaml"), "kind: Pod\n").unwrap();
     let long = "a".repeat(46);
-    let rows: [(&[&str], &str); 38] = [
+    let rows: [(&[&str], &str); 39] = [
         (
             &["explain", "hello world"],
             "failed to find an eviction in this text, which begins with \"hello world\"\nhelp: pass an Event",
@@ -129,7 +129,11 @@ fn rejects_invalid_arguments_before_any_request() {
         (&["run", "--backend", "kind", "--seed", "3"], "--seed requires --backend embedded"),
         (&["run", "--node-memory", "much"], "--node-memory <SIZE>"),
         (&["run", "--cgroup", "v3"], "invalid cgroup version \"v3\": expected v1 or v2"),
-        (&["run", "--fault", "event-lst: {}"], "event-lst"),
+        (
+            &["run", "--fault", "event-lst: {}"],
+            "unknown value `event-lst`\n --> --fault:1:1\n  |\n1 | event-lst: {}\n  | ^^^^^^^^^ did you mean `event-lost`?",
+        ),
+        (&["run", "--fault", "api-error: {code: abc}"], "expected a whole number\n --> --fault:1:19"),
         (&["run", "--shard", "3/2"], "invalid shard 3 of 2: shards are numbered from 1 to 2"),
         (
             &["run", "--context", "mine"],
@@ -149,7 +153,7 @@ fn rejects_invalid_arguments_before_any_request() {
         ),
         (
             &["run", "--backend", "existing", "--kubeconfig", "nothing"],
-            "failed to load the kubeconfig: failed to read kubeconfig from",
+            "failed to load the kubeconfig: failed to read nothing: No such file",
         ),
         (&["run", "--pressure-cap", "1Gi"], "--allow-disruption"),
     ];

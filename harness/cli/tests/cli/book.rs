@@ -4,6 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use crate::squeezed;
+
 const PROJECT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
 fn evictlab(arguments: &[&str], dir: &Path) -> Output {
@@ -27,7 +29,7 @@ fn documentation_is_complete() {
         assert!(summary.contains(&format!("]({page})")), "{page} is not in the table of contents");
         assert!(read(page).starts_with("# "), "{page} has no title");
     }
-    let case = read("catalogue/message/sidecars-are-named.md");
+    let case = squeezed(&read("catalogue/message/sidecars-are-named.md"));
     for part in [
         "| model | ",
         "reproduced",
@@ -37,7 +39,7 @@ fn documentation_is_complete() {
         assert!(case.contains(part), "{part} is not in {case}");
     }
     assert!(read("reference/commands/run.md").contains("--kubelet"));
-    let events = read("reference/documents/events.jsonl.md");
+    let events = squeezed(&read("reference/documents/events.jsonl.md"));
     for part in ["\n## `what`: `case-ended`\n", "\n| `judgement.checks[].holds` | boolean | yes | True if "] {
         assert!(events.contains(part), "{part} is not in {events}");
     }

@@ -48,6 +48,45 @@ fn a_detached_cluster_is_listed_until_it_is_deleted() {
     assert_eq!(state.read_dir().unwrap().count(), 0, "files of the cluster are left");
 }
 
+#[test]
+fn a_stopped_cluster_starts_with_its_options() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().join("state");
+    let _deleted = Deleted(&state);
+    let succeed = |arguments: &[&str]| {
+        let output = evictlab(arguments, &state);
+        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let fail = |arguments: &[&str]| {
+        let output = evictlab(arguments, &state);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let create = ["cluster", "create", "--name", "sim", "--detach", "--kubelet", "v1.33", "--nodes", "2"];
+    assert!(fail(&["cluster", "stop", "sim"]).contains("failed to find cluster sim"));
+    succeed(&create);
+    let kubeconfig = succeed(&["cluster", "kubeconfig", "sim"]);
+    for _again in 0..2 {
+        assert!(succeed(&["cluster", "stop", "sim"]).contains("evictlab cluster start sim"));
+    }
+    let listed = documents::parse("cluster-list", succeed(&["cluster", "list", "--json"]));
+    assert_eq!((&listed[0]["cluster"], &listed[0]["stopped"]), (&"sim".into(), &true.into()));
+    assert!(succeed(&["cluster", "list"]).contains("stopped"));
+    assert!(fail(&["cluster", "kubeconfig", "sim"]).contains("evictlab cluster start sim"));
+    assert!(fail(&create).contains("failed to create cluster sim: it exists"));
+
+    for _again in 0..2 {
+        succeed(&["cluster", "start", "sim"]);
+    }
+    assert_eq!(succeed(&["cluster", "kubeconfig", "sim"]), kubeconfig);
+    let watched = succeed(&["watch", "--once", "--json", "--kubeconfig", kubeconfig.trim()]);
+    assert!(watched.contains("v1-33-worker2"), "{watched}");
+    succeed(&["cluster", "stop", "sim"]);
+    succeed(&["cluster", "delete", "sim"]);
+    assert_eq!(state.read_dir().unwrap().count(), 0, "files of the cluster are left");
+}
+
 /// Embedded clusters need no Docker, unless a daemon or a record of a kind cluster is named.
 #[test]
 fn clusters_are_listed_without_docker() {

@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
-use crate::documents;
+use crate::{documents, squeezed};
 
 fn evictlab(folder: &TempDir, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_evictlab"));
@@ -36,7 +36,7 @@ fn shows_newly_failing_cases() {
     nightly_runs(&folder);
     let table = evictlab(&folder, &["history", "nightly"]);
     let table = text(&table.stdout);
-    assert!(table.contains("| message/sidecars-are-named | v1.36 | 67 % | `..F` |"), "{table}");
+    assert!(squeezed(&table).contains("| message/sidecars-are-named | v1.36 | 67 % | `..F` |"), "{table}");
     assert!(
         table.contains("newly failing, 1 time") && !table.contains("| message/nobody-offends"),
         "{table}"

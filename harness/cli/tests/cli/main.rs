@@ -7,6 +7,7 @@ mod bisect;
 mod bisect_commits;
 mod book;
 mod broken;
+mod browser;
 mod cases;
 #[cfg(target_os = "linux")]
 mod ci_files;
@@ -48,3 +49,9 @@ mod unread_output;
 mod untrusted;
 mod verify;
 mod watch;
+
+/// Replaces sequences of spaces by one: the columns of tables are aligned.
+fn squeezed(text: &str) -> String {
+    let words = |line: &str| line.split(' ').filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
+    text.split('\n').map(words).collect::<Vec<_>>().join("\n")
+}

@@ -7,6 +7,8 @@ use std::process::{Command, Output};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::squeezed;
+
 /// Results of a real kubelet in the repository, the newest one.
 const NEWEST: &str = "results/real/v1.36.2-cgroup-v1.json";
 /// The page with the output for all of them.
@@ -35,15 +37,18 @@ fn model_agrees_with_the_newest_real_kubelet() {
     let output = evictlab(checkout(), &["parity", NEWEST]);
     let table = text(&output.stdout);
     assert_eq!(output.status.code(), Some(0), "{table}{}", text(&output.stderr));
-    let row = table.lines().find(|line| line.starts_with("| v1.")).unwrap();
-    let page = fs::read_to_string(checkout().join(PAGE)).unwrap();
-    assert!(page.contains(row), "{PAGE} does not contain {row}: write the output of `evictlab parity` to it");
+    let row = squeezed(table.lines().find(|line| line.starts_with("| v1.")).unwrap());
+    let page = squeezed(&fs::read_to_string(checkout().join(PAGE)).unwrap());
+    assert!(
+        page.contains(&row),
+        "{PAGE} does not contain {row}: write the output of `evictlab parity` to it"
+    );
 }
 
 /// Every file has a row on the page.
 #[test]
 fn page_lists_all_results() {
-    let page = fs::read_to_string(checkout().join(PAGE)).unwrap();
+    let page = squeezed(&fs::read_to_string(checkout().join(PAGE)).unwrap());
     let real = fs::read_dir(checkout().join("results/real")).unwrap();
     let names: Vec<String> = real.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     assert!(!names.is_empty());

@@ -1,5 +1,5 @@
-//! Runs the commands of every guide in `harness/guides` in order, with one working directory per
-//! guide.
+//! Runs the commands of the README and of every guide in `harness/guides` in order, with one working
+//! directory per guide.
 //!
 //! Commands are blocks of `sh`, and the `run:` keys in blocks of `yaml`, which are jobs with their
 //! own machine. Words after the language of a block are options:
@@ -61,7 +61,8 @@ fn main() -> ExitCode {
     let entries = fs::read_dir(project().join("harness/guides")).unwrap();
     let is_guide =
         |path: &PathBuf| path.extension().is_some_and(|end| end == "md") && !path.ends_with("SUMMARY.md");
-    let mut guides: Vec<_> = entries.map(|entry| entry.unwrap().path()).filter(is_guide).collect();
+    let entries = entries.map(|entry| entry.unwrap().path()).filter(is_guide);
+    let mut guides: Vec<_> = entries.chain([project().join("README.md")]).collect();
     guides.sort();
     let trials = guides.into_iter().flat_map(|path| {
         let name = path.file_stem().unwrap().to_str().unwrap().to_owned();

@@ -10,7 +10,7 @@ use bollard::models::{
 };
 use bollard::query_parameters::{
     CreateContainerOptions, ListContainersOptionsBuilder, ListImagesOptionsBuilder, LogsOptionsBuilder,
-    RemoveContainerOptionsBuilder,
+    RemoveContainerOptionsBuilder, StartContainerOptions, StopContainerOptionsBuilder,
 };
 use futures::StreamExt;
 
@@ -221,6 +221,20 @@ impl Docker {
         let created = self.api.create_container(None::<CreateContainerOptions>, body).await;
         let failed = |source| DockerError::request(format!("create a container of {image}"), source);
         Ok(created.map_err(failed)?.id)
+    }
+
+    /// Starts a container. One that is running is not an error.
+    pub async fn start(&self, container: &str) -> Result<(), DockerError> {
+        let started = self.api.start_container(container, None::<StartContainerOptions>).await;
+        started.map_err(|source| DockerError::request(format!("start {container}"), source))
+    }
+
+    /// Stops a container: kills its processes if they do not end within a grace period in seconds.
+    /// One that is not running is not an error.
+    pub async fn stop(&self, container: &str, grace_period: i32) -> Result<(), DockerError> {
+        let options = StopContainerOptionsBuilder::default().t(grace_period).build();
+        let stopped = self.api.stop_container(container, Some(options)).await;
+        stopped.map_err(|source| DockerError::request(format!("stop {container}"), source))
     }
 
     /// Removes a container, running or not, with its anonymous volumes. A container that does not

@@ -48,6 +48,9 @@ pub enum ClusterError {
     /// No cluster with this name is known.
     #[error("failed to find cluster {0}\nhelp: list the known clusters with `evictlab cluster list`")]
     Unknown(String),
+    /// The nodes of the cluster do not run.
+    #[error("failed to open cluster {0}: its nodes do not run\nhelp: evictlab cluster start {0}")]
+    Stopped(String),
     /// The kubeconfig is invalid.
     #[error("failed to use the kubeconfig of cluster {cluster}: {problem}")]
     Kubeconfig {

@@ -1,9 +1,11 @@
 //! Access to a cluster like kubectl: by kubeconfig and context, or from a pod of the cluster.
 
 use std::env;
+use std::fs;
 use std::io;
 use std::path::PathBuf;
 
+use evictlab_case::document_problem;
 use kube::Config;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 
@@ -62,12 +64,39 @@ impl ClusterAccess {
     /// process runs in a pod.
     fn read(&self) -> Result<Option<Kubeconfig>, ExistingError> {
         if let Some(path) = &self.kubeconfig {
-            return Kubeconfig::read_from(path).map(Some).map_err(ExistingError::kubeconfig);
+            return Kubeconfig::read_from(path).map(Some).map_err(|error| self.unreadable(error));
         }
         match Kubeconfig::read() {
             Ok(kubeconfig) => Ok(Some(kubeconfig)),
             Err(error) if is_missing(&error) && self.context.is_none() && is_in_pod() => Ok(None),
-            Err(error) => Err(ExistingError::kubeconfig(error)),
+            Err(error) => Err(self.unreadable(error)),
+        }
+    }
+
+    /// Describes why a kubeconfig cannot be read, with its path.
+    fn unreadable(&self, error: KubeconfigError) -> ExistingError {
+        let problem = match &error {
+            KubeconfigError::ReadConfig(error, path) => {
+                Some(format!("failed to read {}: {error}", path.display()))
+            }
+            KubeconfigError::Parse(_) => self.paths().iter().find_map(|path| {
+                let shown = path.display().to_string();
+                let problem = document_problem::<Kubeconfig>(&shown, &fs::read_to_string(path).ok()?)?;
+                // The line itself may be a secret.
+                let mark = problem.spans.first()?.mark.as_ref()?;
+                Some(format!("{shown}:{}:{}: {}", mark.line, mark.column, problem.message))
+            }),
+            _ => None,
+        };
+        problem.map_or_else(|| ExistingError::kubeconfig(error), ExistingError::Kubeconfig)
+    }
+
+    /// Paths of the kubeconfigs that are read, as of kubectl.
+    fn paths(&self) -> Vec<PathBuf> {
+        match (&self.kubeconfig, env::var_os("KUBECONFIG").filter(|paths| !paths.is_empty())) {
+            (Some(path), _) => vec![path.clone()],
+            (None, Some(paths)) => env::split_paths(&paths).collect(),
+            (None, None) => env::home_dir().map(|home| home.join(".kube/config")).into_iter().collect(),
         }
     }
 

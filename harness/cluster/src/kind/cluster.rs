@@ -126,6 +126,10 @@ impl Cluster {
         warning: &dyn Fn(&str),
     ) -> Result<Self, ClusterError> {
         let record = state.read(name).ok_or_else(|| ClusterError::Unknown(name.to_owned()))?;
+        let nodes = containers(docker, name).await?;
+        if !nodes.is_empty() && !nodes.iter().any(|node| node.running) {
+            return Err(ClusterError::Stopped(name.to_owned()));
+        }
         let cgroup = docker.cgroup_version().await?;
         let client = client(state, name).await?;
         wait_for_nodes(&client, &mut StartWatch::new(docker, name), 2, warning).await?;

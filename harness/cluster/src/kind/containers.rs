@@ -1,5 +1,6 @@
 //! The node containers of a cluster.
 
+use super::config::ROLE_LABEL;
 use crate::docker::{Container, Docker, DockerError};
 
 /// Label that kind puts on node containers; its value is the name of the cluster.
@@ -11,4 +12,9 @@ pub const KIND_LABEL: &str = "io.x-k8s.kind.cluster";
 /// Docker fails.
 pub async fn containers(docker: &Docker, name: &str) -> Result<Vec<Container>, DockerError> {
     docker.containers(&format!("{KIND_LABEL}={name}")).await
+}
+
+/// Returns whether a node is a control plane.
+pub(super) fn is_control_plane(node: &Container) -> bool {
+    node.labels.get(ROLE_LABEL).is_some_and(|role| role == "control-plane")
 }

@@ -60,8 +60,12 @@ pub async fn find(docker: &Docker, state: &StateDir) -> Result<Vec<KnownCluster>
         if let Some(record) = stored.or(known) {
             let is_remote = !record.owner.is_here();
             let heartbeat = if is_remote { heartbeat_age(docker, containers).await } else { None };
+            let state = match record.state(heartbeat) {
+                ClusterState::Kept if !containers.iter().any(|node| node.running) => ClusterState::Stopped,
+                state => state,
+            };
             found.push(KnownCluster {
-                state: record.state(heartbeat),
+                state,
                 containers: containers.iter().map(|container| container.name.clone()).collect(),
                 is_local: true,
                 is_own,
@@ -134,6 +138,9 @@ pub async fn collect(
     }
     match found.state {
         ClusterState::Live => Ok(Removal::Left("its owner is running")),
+        ClusterState::Stopped if !kept => {
+            Ok(Removal::Left("its nodes do not run; `evictlab cluster start` starts and cleans them"))
+        }
         ClusterState::Kept if !kept && state.read(&found.record.cluster).is_none() => {
             Ok(Removal::Left("it is kept, and its kubeconfig is in another state directory"))
         }
@@ -143,7 +150,7 @@ pub async fn collect(
             cluster.keep().await?;
             Ok(Removal::Swept)
         }
-        ClusterState::Kept | ClusterState::Dead => {
+        ClusterState::Kept | ClusterState::Stopped | ClusterState::Dead => {
             // Another process may have taken it since it was found.
             let taken = state.change_owner(&found.record.cluster, &Owner::this(), |record| {
                 match record.owner != found.record.owner && record.state(None) == ClusterState::Live {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio_util::task::AbortOnDropHandle;
 
-use super::config::ROLE_LABEL;
+use super::containers::is_control_plane;
 use crate::docker::{Container, Docker};
 
 /// The file. Its contents do not matter.
@@ -24,9 +24,7 @@ impl Heartbeat {
     /// Begins heartbeats in the control plane, which cases do not put under pressure; `None` for a
     /// cluster without containers. Failures are ignored: a run is not ended by them.
     pub(super) fn start(docker: &Docker, nodes: &[Container]) -> Option<Self> {
-        let is_control_plane =
-            |node: &&Container| node.labels.get(ROLE_LABEL).is_some_and(|role| role == "control-plane");
-        let node = nodes.iter().find(is_control_plane).or(nodes.first())?.id.clone();
+        let node = nodes.iter().find(|node| is_control_plane(node)).or(nodes.first())?.id.clone();
         let docker = docker.clone();
         let beat = async move {
             loop {

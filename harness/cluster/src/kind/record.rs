@@ -19,6 +19,7 @@ pub const NODE_FILE: &str = "/kind/evictlab.json";
 
 /// A cluster and its owner.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct ClusterRecord {
     /// Name of the cluster.
     pub cluster: String,
@@ -34,14 +35,15 @@ pub struct ClusterRecord {
     /// True if it outlives its owner.
     pub kept: bool,
     /// Address of the Docker daemon.
+    #[serde(alias = "docker_host")]
     pub docker_host: String,
     /// Id of the Docker daemon. Hosts with a shared home directory have equal addresses.
-    #[serde(default)]
+    #[serde(default, alias = "docker_id")]
     pub docker_id: String,
     /// Labels of the kubelets of its workers.
     pub kubelets: Vec<String>,
     /// Ids of its containers, as far as they were created before the run ended.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, alias = "node_ids", skip_serializing_if = "Vec::is_empty")]
     pub node_ids: Vec<String>,
 }
 
@@ -53,6 +55,8 @@ pub enum ClusterState {
     Live,
     /// The cluster is not in use and was kept intentionally.
     Kept,
+    /// The cluster is kept, and its nodes do not run.
+    Stopped,
     /// The owner has exited without deleting the cluster.
     Dead,
 }
@@ -62,6 +66,7 @@ impl std::fmt::Display for ClusterState {
         f.pad(match self {
             Self::Live => "live",
             Self::Kept => "kept",
+            Self::Stopped => "stopped",
             Self::Dead => "dead",
         })
     }

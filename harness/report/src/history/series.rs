@@ -144,11 +144,7 @@ fn counts(outcomes: &[PastResult]) -> Counts {
 
 /// Returns whether a verdict is a success; `None` if it is not conclusive.
 fn is_success(verdict: Verdict) -> Option<bool> {
-    match verdict {
-        Verdict::Passed | Verdict::Flaky | Verdict::Reproduced | Verdict::Fixed => Some(true),
-        Verdict::Failed => Some(false),
-        Verdict::Inconclusive | Verdict::Skipped | Verdict::Error => None,
-    }
+    verdict.is_conclusive().then(|| verdict.is_success())
 }
 
 fn change(earlier: Counts, recent: Counts, outcomes: &[PastResult]) -> SeriesChange {

@@ -21,6 +21,7 @@ pub struct KubeletParity {
 
 /// Agreement on a case.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct CaseAgreement {
     /// `suite/case`.
     pub case: String,

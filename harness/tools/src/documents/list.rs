@@ -29,7 +29,7 @@ use crate::watch::NodeView;
 
 /// Version of the keys of all documents. It changes when a key is renamed or removed; the changelog
 /// has a section for each version.
-pub const FORMAT_VERSION: u32 = 2;
+pub const FORMAT_VERSION: u32 = 3;
 
 /// Name of the document that people write.
 const CASE: &str = "case";

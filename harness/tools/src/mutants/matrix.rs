@@ -68,6 +68,7 @@ impl MutantRow {
 
 /// Case with its kills.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct CaseRow {
     /// `suite/case`.
     pub case: String,
@@ -82,6 +83,7 @@ pub struct CaseRow {
 
 /// Results of all mutants and cases.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct Matrix {
     /// True if every case was run on every mutant. Otherwise, the cases of a mutant end with its
     /// first kill.

@@ -1,0 +1,57 @@
+//! Stops the nodes of a kept cluster, and starts them again.
+
+use futures::future::try_join_all;
+
+use super::cluster::Cluster;
+use super::containers::{containers, is_control_plane};
+use super::record::ClusterState;
+use super::state_dir::StateDir;
+use crate::docker::Docker;
+use crate::error::ClusterError;
+use crate::owner::Owner;
+use crate::plan::ClusterProgress;
+
+/// Time that the processes of a node get to end, in seconds: as `docker stop` by default. Those of
+/// pods may ignore the signal.
+const GRACE_PERIOD: i32 = 10;
+
+/// Stops the nodes of a kept cluster. Their objects and kubeconfig remain.
+///
+/// # Errors
+/// A process uses the cluster, or Docker fails.
+pub async fn stop(docker: &Docker, state: &StateDir, name: &str) -> Result<(), ClusterError> {
+    // A run that opens the cluster now is refused.
+    state.change_owner(name, &Owner::this(), |record| match record.state(None) {
+        ClusterState::Live => Err(ClusterError::InUse { cluster: name.to_owned(), pid: record.owner.pid }),
+        _ => Ok(()),
+    })?;
+    let nodes = containers(docker, name).await?;
+    try_join_all(nodes.iter().map(|node| docker.stop(&node.id, GRACE_PERIOD))).await.map(drop)?;
+    Ok(())
+}
+
+/// Starts the nodes of a stopped cluster; returns when they are ready. Restores what earlier runs
+/// left, and gives the workers file systems of their own, as a new cluster has them: those of
+/// before have lost their mounts.
+///
+/// # Errors
+/// Docker fails, another process takes the cluster, or nodes do not become ready.
+pub async fn start(
+    docker: &Docker,
+    state: &StateDir,
+    name: &str,
+    progress: ClusterProgress<'_>,
+) -> Result<Cluster, ClusterError> {
+    let (control_planes, workers): (Vec<_>, Vec<_>) =
+        containers(docker, name).await?.into_iter().partition(is_control_plane);
+    (progress.step)("starting the nodes");
+    for nodes in [control_planes, workers] {
+        try_join_all(nodes.iter().map(|node| docker.start(&node.id))).await?;
+    }
+    (progress.step)("waiting for the nodes");
+    let mut cluster = Cluster::open(docker, state, name, &[], progress.warning).await?;
+    cluster.take(Owner::this()).await?;
+    cluster.separate_disks(progress.step).await?;
+    cluster.keep().await?;
+    Ok(cluster)
+}
