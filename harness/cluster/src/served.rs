@@ -52,7 +52,7 @@ pub struct ServerCommand {
 #[serde(tag = "backend", rename_all = "kebab-case")]
 pub enum ListedCluster {
     /// An embedded cluster that a process serves.
-    Embedded(ServedCluster),
+    Embedded(Box<ServedCluster>),
     /// A kind cluster.
     Kind(Box<KnownCluster>),
 }

@@ -9,8 +9,12 @@ use crate::failure::{Failure, bad_input, infrastructure};
 /// Expected verdicts of the built-in cases.
 pub(crate) const BUILT_IN_BASELINE: &str = include_str!("../../files/baseline.json");
 
+/// Heading of options for the files of a run.
+pub(crate) const RESULTS: &str = "Results";
+
 /// The baseline to compare with, and the one to write.
 #[derive(clap::Args)]
+#[command(next_help_heading = RESULTS)]
 pub(crate) struct BaselineArgs {
     /// Compare the verdicts with this file, report changes, and exit with 5 if there are any;
     /// without FILE, results/baseline.json, or the built-in baseline if that file does not exist

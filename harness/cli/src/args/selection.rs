@@ -2,12 +2,16 @@
 
 use std::path::PathBuf;
 
+use clap::builder::{Resettable, Str};
 use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter};
 use evictlab_case::select::{LabelFilter, Selection, Shard};
 use evictlab_case::{Source, Upstream};
 use regex::Regex;
 
 use crate::args::candidates;
+
+/// Heading of these options in the help.
+pub(crate) const SELECTION: &str = "Selection";
 
 /// The source of the suites.
 #[derive(clap::Args)]
@@ -27,10 +31,11 @@ impl SourceArgs {
 
 /// The selected cases.
 #[derive(clap::Args)]
+#[command(next_help_heading = SELECTION)]
 pub(crate) struct SelectionArgs {
     /// Suites, cases, `suite/case`, case files, directories, or - for a case from standard input
     /// [default: all cases]
-    #[arg(value_name = "SELECTION", add = ArgValueCompleter::new(candidates::complete_selection))]
+    #[arg(value_name = "SELECTION", help_heading = Resettable::<Str>::Reset, add = ArgValueCompleter::new(candidates::complete_selection))]
     names: Vec<String>,
     /// Select only cases whose labels match a Ginkgo label filter, such as
     /// `Feature:Eviction && !(Slow || Flaky)`

@@ -12,6 +12,7 @@ use evictlab_report::words::shell_quote;
 use evictlab_runner::{OfShard, Repeat, RunRequest, new_run_id};
 
 use crate::args::backend::{BackendName, ManagedBackend};
+use crate::args::baseline::RESULTS;
 use crate::args::embedded::EmbeddedArgs;
 use crate::args::existing::{ExistingArgs, existing_failure, reject_managed_options};
 use crate::args::kind_cluster::{KeepArgs, NewClusterArgs};
@@ -32,7 +33,7 @@ pub(crate) struct TargetArgs {
     #[arg(long, value_name = "N", conflicts_with = "reused", value_parser = clap::value_parser!(u16).range(1..=MAX_NODES))]
     nodes: Option<u16>,
     /// Run directory [default: results/TIME]
-    #[arg(long, value_name = "DIR", env = "ARTIFACTS_DIR")]
+    #[arg(long, value_name = "DIR", env = "ARTIFACTS_DIR", help_heading = RESULTS)]
     pub(crate) output_dir: Option<PathBuf>,
     /// Print the cases in their order, with their nodes, deadlines and earlier durations, and those
     /// that would be skipped; create and write nothing

@@ -265,7 +265,7 @@ fn single_group(mut groups: Vec<KubeletGroup>) -> Result<KubeletGroup, Failure> 
 
 async fn list(json: bool, state: &StateDir) -> Result<ExitCode, Failure> {
     let mut all: Vec<ListedCluster> =
-        ServedCluster::list(state).into_iter().map(ListedCluster::Embedded).collect();
+        ServedCluster::list(state).into_iter().map(Box::new).map(ListedCluster::Embedded).collect();
     let docker_is_named = std::env::var_os("DOCKER_HOST").is_some();
     match Docker::connect().await {
         Ok(docker) => {

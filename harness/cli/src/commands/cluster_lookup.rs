@@ -6,14 +6,14 @@ use crate::failure::{Failure, bad_input, infrastructure};
 
 /// A cluster that evictlab created.
 pub(super) enum Found {
-    Embedded(ServedCluster),
+    Embedded(Box<ServedCluster>),
     Kind(Docker, Box<KnownCluster>),
 }
 
 /// Returns the cluster with this name. An embedded one needs no Docker.
 pub(super) async fn find_cluster(state: &StateDir, name: &str) -> Result<Found, Failure> {
     if let Some(served) = served(state, name) {
-        return Ok(Found::Embedded(served));
+        return Ok(Found::Embedded(Box::new(served)));
     }
     let unknown = || bad_input(ClusterError::Unknown(name.to_owned()));
     let docker = match Docker::connect().await {

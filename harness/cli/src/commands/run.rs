@@ -15,15 +15,18 @@ use evictlab_report::{FlakyResult, InterruptStage, RecordedRun, ReportOptions, d
 use evictlab_runner::{Repeat, RunRequest};
 
 use crate::args::backend::BackendName;
-use crate::args::baseline::BaselineArgs;
+use crate::args::baseline::{BaselineArgs, RESULTS};
 use crate::args::output::{FormatArgs, OutputArgs};
-use crate::args::selection::SelectionArgs;
+use crate::args::selection::{SELECTION, SelectionArgs};
 use crate::args::target::TargetArgs;
 use crate::args::values::duration;
 use crate::commands::dry_run::{DryRunOptions, dry_run};
 use crate::execute::{prepare_and_execute, run_directory};
 use crate::failure::{Failure, bad_input, infrastructure};
 use crate::output::print_stderr;
+
+/// Heading of options that repeat cases or end the run.
+const REPETITION: &str = "Repetition and limits";
 
 /// Run cases on one or more kubelets
 ///
@@ -52,37 +55,37 @@ pub(crate) struct Args {
     #[command(flatten)]
     selection: SelectionArgs,
     /// Run the cases that failed or were inconclusive in an earlier run, or have no verdict there
-    #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true, default_missing_value = "results/latest", conflicts_with_all = ["names", "shard"])]
+    #[arg(long, help_heading = SELECTION, value_name = "DIR", num_args = 0..=1, require_equals = true, default_missing_value = "results/latest", conflicts_with_all = ["names", "shard"])]
     rerun_failed: Option<PathBuf>,
     /// Backend that provides the nodes
     #[arg(long, short, value_enum, default_value_t = BackendName::Embedded)]
     pub(crate) backend: BackendName,
     /// Run each case N times on each kubelet
-    #[arg(long, short, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, help_heading = REPETITION, short, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     repeat: u32,
     /// Repeat the cases until one fails or ends in an error
-    #[arg(long, conflicts_with = "repeat")]
+    #[arg(long, help_heading = REPETITION, conflicts_with = "repeat")]
     until_failure: bool,
     /// Start no case after the first one that fails or ends in an error
-    #[arg(long)]
+    #[arg(long, help_heading = REPETITION)]
     fail_fast: bool,
     /// Try a case that failed or is inconclusive up to N times again; one that then passes is flaky
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, help_heading = REPETITION, value_name = "N", default_value_t = 0)]
     retries: u32,
     /// Stop the run after this time, such as 30m; on the embedded cluster, simulated time
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    #[arg(long, help_heading = REPETITION, value_name = "DURATION", value_parser = duration)]
     timeout: Option<Duration>,
     /// Write a recording of each case to this directory, for tests of the rules
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, help_heading = RESULTS, value_name = "DIR")]
     record: Option<PathBuf>,
     #[command(flatten)]
     baseline: BaselineArgs,
     /// After the run, delete all but the newest N runs in `results`
-    #[arg(long, value_name = "N", conflicts_with = "output_dir", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, help_heading = RESULTS, value_name = "N", conflicts_with = "output_dir", value_parser = clap::value_parser!(u32).range(1..))]
     keep_runs: Option<u32>,
     /// Exit status of a run in which a case passed only at a later try: that of a passed or of a
     /// failed case
-    #[arg(long, value_name = "RESULT", value_enum, default_value_t = FlakyArg::Pass)]
+    #[arg(long, help_heading = REPETITION, value_name = "RESULT", value_enum, default_value_t = FlakyArg::Pass)]
     flaky_result: FlakyArg,
     #[command(flatten)]
     target: TargetArgs,

@@ -64,7 +64,7 @@ pub(crate) async fn serve(embedded: &EmbeddedOptions, name: Option<&str>) -> Res
 enum Kubeconfig {
     Temporary(NamedTempFile),
     /// In the state directory.
-    Named(ServedCluster, StateDir),
+    Named(Box<ServedCluster>, StateDir),
 }
 
 impl Kubeconfig {
@@ -78,7 +78,7 @@ impl Kubeconfig {
         let state = StateDir::open().map_err(infrastructure)?;
         let versions = embedded.kubelets.iter().map(|kubelet| kubelet.version.to_string()).collect();
         let served = ServedCluster::claim(&state, name, versions, this_command()?).map_err(bad_input)?;
-        let named = Self::Named(served, state.clone());
+        let named = Self::Named(Box::new(served), state.clone());
         let path = state.create_kubeconfig(name).map_err(infrastructure)?;
         fs::write(path, text).map_err(infrastructure)?;
         Ok(named)
