@@ -56,8 +56,11 @@ pub fn yaml_problem(file: &str, text: &str, error: &YamlError) -> Problem {
     Problem { message, spans: vec![SourceSpan::at(file, text, at, &note)] }
 }
 
-/// Returns the position of the first tab that indents a line.
+/// Returns the position of the first tab that indents a line. Tabs may indent JSON.
 fn indenting_tab(text: &str) -> Option<Position> {
+    if text.trim_start().starts_with(['{', '[']) {
+        return None;
+    }
     text.lines().enumerate().find_map(|(index, line)| {
         let column = line.chars().take_while(|c| *c == ' ').count() + 1;
         let is_tab = line.chars().nth(column - 1) == Some('\t') && !line.trim().is_empty();
@@ -85,5 +88,19 @@ fn syntax_hint(text: &str, error: &YamlError) -> String {
         Some(sign @ ('>' | '=' | '%' | '@' | '`')) => format!("a value that begins with {sign} needs quotes"),
         Some(':') if before.contains(": ") => "a string that contains `: ` needs quotes".to_owned(),
         _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    #[test]
+    fn tabs_indent_json_but_not_yaml() {
+        let problem = |text: &str| document_problem::<BTreeMap<String, bool>>("f", text).unwrap().message;
+        assert_eq!(problem("{\n\t\"a\": 3\n}\n"), "invalid boolean");
+        assert_eq!(problem("a:\n\tb\n"), "the line begins with a tab");
     }
 }

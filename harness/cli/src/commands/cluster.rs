@@ -55,8 +55,8 @@ enum Command {
     },
     /// Stop a cluster, which then uses neither CPU nor memory
     ///
-    /// A kind cluster keeps its objects. An embedded cluster keeps its name and options; its
-    /// objects are lost. Nothing is stopped while a run uses the cluster.
+    /// A kind cluster keeps its objects, and is not stopped while a run uses it. An embedded
+    /// cluster keeps its name and options; its objects are lost.
     #[command(after_help = "Examples:
   evictlab cluster stop lab")]
     Stop {

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use evictlab_cluster::{
-    Cluster, ClusterError, ClusterProgress, ClusterState, Docker, KnownCluster, ServedCluster, StateDir,
+    ClusterError, ClusterProgress, ClusterState, Docker, KnownCluster, ServedCluster, StateDir,
 };
 use evictlab_runner::Interrupt;
 
@@ -58,7 +58,7 @@ async fn start_server(served: &ServedCluster, state: &StateDir) -> Result<ExitCo
 }
 
 /// Starts the nodes of a kind cluster.
-async fn start_nodes(docker: &Docker, state: &StateDir, name: &str) -> Result<Cluster, Failure> {
+async fn start_nodes(docker: &Docker, state: &StateDir, name: &str) -> Result<(), Failure> {
     let interrupt = Interrupt::listen().map_err(infrastructure)?;
     let step = |text: &str| print_stderr(text.trim());
     let progress = ClusterProgress { step: &step, warning: &print_warning };

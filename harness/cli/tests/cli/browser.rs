@@ -14,6 +14,7 @@ const PROGRAMS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "g
 /// too little contrast (WCAG 2.2, 1.4.3: 4.5, large ones 3), with their colours.
 const PROBE: &str = r"(() => {
   const root = document.documentElement;
+  const scheme = matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light';
   const parse = color => (color.match(/[\d.]+/g) || []).map(Number);
   const luminance = rgb => rgb.slice(0, 3).map(value => value / 255)
     .map(value => value <= 0.03928 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4)
@@ -23,7 +24,7 @@ const PROBE: &str = r"(() => {
       const color = parse(getComputedStyle(at).backgroundColor);
       if (color.length === 3 || color[3] === 1) return color;
     }
-    return matchMedia('(prefers-color-scheme: dark)').matches ? [18, 18, 18] : [255, 255, 255];
+    return scheme === 'dark' ? [18, 18, 18] : [255, 255, 255];
   };
   document.querySelectorAll('details').forEach(details => { details.open = true; });
   const faint = new Set();
@@ -51,7 +52,6 @@ const PROBE: &str = r"(() => {
   }
   const unnamed = [...document.querySelectorAll('input, svg[role=img], a')].filter(element =>
     !(element.textContent.trim() || element.getAttribute('aria-label') || element.labels?.length)).length;
-  const scheme = matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light';
   parent.postMessage({scheme, tooWide: root.scrollWidth - root.clientWidth, faint: [...faint], found, unnamed}, '*');
 })()";
 

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::command;
 use super::config::KindConfig;
-use super::containers::containers;
+use super::containers::{are_stopped, containers};
 use super::heartbeat::{Heartbeat, heartbeat_age, remove_heartbeat};
 use super::node_disk::{has_own_disk, separate_disks};
 use super::record::{ClusterRecord, ClusterState, NODE_FILE};
@@ -126,8 +126,7 @@ impl Cluster {
         warning: &dyn Fn(&str),
     ) -> Result<Self, ClusterError> {
         let record = state.read(name).ok_or_else(|| ClusterError::Unknown(name.to_owned()))?;
-        let nodes = containers(docker, name).await?;
-        if !nodes.is_empty() && !nodes.iter().any(|node| node.running) {
+        if are_stopped(&containers(docker, name).await?) {
             return Err(ClusterError::Stopped(name.to_owned()));
         }
         let cgroup = docker.cgroup_version().await?;

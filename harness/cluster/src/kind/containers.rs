@@ -14,6 +14,11 @@ pub async fn containers(docker: &Docker, name: &str) -> Result<Vec<Container>, D
     docker.containers(&format!("{KIND_LABEL}={name}")).await
 }
 
+/// Returns whether a cluster has nodes and none of them runs.
+pub(super) fn are_stopped(nodes: &[Container]) -> bool {
+    !nodes.is_empty() && !nodes.iter().any(|node| node.running)
+}
+
 /// Returns whether a node is a control plane.
 pub(super) fn is_control_plane(node: &Container) -> bool {
     node.labels.get(ROLE_LABEL).is_some_and(|role| role == "control-plane")

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::cluster::Cluster;
-use super::containers::KIND_LABEL;
+use super::containers::{KIND_LABEL, are_stopped};
 use super::delete::delete;
 use super::heartbeat::heartbeat_age;
 use super::kind_processes;
@@ -61,7 +61,7 @@ pub async fn find(docker: &Docker, state: &StateDir) -> Result<Vec<KnownCluster>
             let is_remote = !record.owner.is_here();
             let heartbeat = if is_remote { heartbeat_age(docker, containers).await } else { None };
             let state = match record.state(heartbeat) {
-                ClusterState::Kept if !containers.iter().any(|node| node.running) => ClusterState::Stopped,
+                ClusterState::Kept if are_stopped(containers) => ClusterState::Stopped,
                 state => state,
             };
             found.push(KnownCluster {

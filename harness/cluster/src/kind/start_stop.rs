@@ -26,7 +26,7 @@ pub async fn stop(docker: &Docker, state: &StateDir, name: &str) -> Result<(), C
         _ => Ok(()),
     })?;
     let nodes = containers(docker, name).await?;
-    try_join_all(nodes.iter().map(|node| docker.stop(&node.id, GRACE_PERIOD))).await.map(drop)?;
+    try_join_all(nodes.iter().map(|node| docker.stop(&node.id, GRACE_PERIOD))).await?;
     Ok(())
 }
 
@@ -41,7 +41,7 @@ pub async fn start(
     state: &StateDir,
     name: &str,
     progress: ClusterProgress<'_>,
-) -> Result<Cluster, ClusterError> {
+) -> Result<(), ClusterError> {
     let (control_planes, workers): (Vec<_>, Vec<_>) =
         containers(docker, name).await?.into_iter().partition(is_control_plane);
     (progress.step)("starting the nodes");
@@ -52,6 +52,5 @@ pub async fn start(
     let mut cluster = Cluster::open(docker, state, name, &[], progress.warning).await?;
     cluster.take(Owner::this()).await?;
     cluster.separate_disks(progress.step).await?;
-    cluster.keep().await?;
-    Ok(cluster)
+    cluster.keep().await
 }
