@@ -544,6 +544,32 @@ fn a_lost_end_of_a_container_is_no_late_kill() {
     assert_inconclusive(&killed("killed-after: 7s", 1, 10), InconclusiveReason::StatusLost, why);
 }
 
+/// The pod ran at least until the end of the container whose status is known.
+#[test]
+fn the_known_end_of_another_container_bounds_the_kill() {
+    let killed = |bound: &str, other_end: u32| {
+        let mut observed = with_eviction();
+        let status = &mut observed["podsFinal"][0]["status"];
+        let finished = format!("2026-11-21T00:45:{:02}Z", 46 + other_end);
+        let other = json!({"exitCode": 137, "reason": "Error", "finishedAt": finished});
+        let lost = json!({"exitCode": 137, "reason": "ContainerStatusUnknown"});
+        status["containerStatuses"][0]["state"] = json!({"terminated": lost});
+        let mut second = status["containerStatuses"][0].clone();
+        (second["name"], second["state"]) = (json!("el2"), json!({"terminated": other}));
+        status["containerStatuses"].as_array_mut().unwrap().push(second);
+        status["conditions"] = json!([{
+            "type": "ContainersReady", "status": "False", "reason": "PodFailed",
+            "lastTransitionTime": "2026-11-21T00:45:54Z",
+        }]);
+        result(&case(&format!("{{evicted: [web], {bound}}}"), ""), observed)
+    };
+    assert_eq!(killed("killed-after: 7s", 7).verdict, Verdict::Passed);
+    assert_eq!(killed("killed-within: 4s", 7).verdict, Verdict::Failed);
+    for bound in ["killed-after: 7s", "killed-within: 4s"] {
+        assert_eq!(killed(bound, 2).doubt, Some(InconclusiveReason::StatusLost), "{bound}");
+    }
+}
+
 #[test]
 fn a_pod_that_never_ran_explains_the_missing_trigger() {
     let condition = json!({"type": "PodScheduled", "status": "False", "message": "0/1 nodes are available."});

@@ -76,20 +76,21 @@ pub(crate) fn check_termination_time(
 }
 
 /// Returns the earliest and the latest time at which the pod's last container can have ended after
-/// the event. They differ if the status of a container was lost: then the latest statistics of a
-/// container that used memory are the earliest time, and the pod's `ContainersReady` condition with
-/// the reason `PodFailed`, which a busy kubelet reports late, is the latest.
+/// the event. They differ if the status of a container was lost: then the last known end of another
+/// one, or the latest statistics of a container that used memory, is the earliest time, and the
+/// pod's `ContainersReady` condition with the reason `PodFailed`, which a busy kubelet reports late,
+/// is the latest.
 fn last_container_end(pod: &PodEvidence<'_>, event: Timestamp, samples: &[Sample]) -> Option<[Timestamp; 2]> {
     if pod.container_statuses().any(|status| status.is_running()) {
         return None;
     }
     let terminated = pod.container_statuses().filter_map(|status| status.terminated());
-    let ends: Option<Vec<_>> =
+    let ends: Vec<_> =
         terminated.map(|terminated| terminated.finished_at.as_ref().map(|time| time.0)).collect();
-    let last = ends.and_then(|ends| ends.into_iter().max());
     // A container that ended before the event was not killed by the eviction. Ends are truncated to
     // seconds.
-    if let Some(end) = last.filter(|end| end.as_second() >= event.as_second()) {
+    let known = ends.iter().flatten().max().copied().filter(|end| end.as_second() >= event.as_second());
+    if let Some(end) = known.filter(|_| ends.iter().all(Option::is_some)) {
         return Some([end, end]);
     }
     let mut conditions = pod.recorded.conditions();
@@ -97,7 +98,8 @@ fn last_container_end(pod: &PodEvidence<'_>, event: Timestamp, samples: &[Sample
         condition.type_ == "ContainersReady" && condition.reason.as_deref() == Some("PodFailed")
     });
     let latest = unready?.last_transition_time.as_ref()?.0;
-    let earliest = last_use_of_memory(pod, samples).unwrap_or(event).clamp(event.min(latest), latest);
+    let earliest = last_use_of_memory(pod, samples).max(known).unwrap_or(event);
+    let earliest = earliest.clamp(event.min(latest), latest);
     Some([earliest, latest])
 }
 
