@@ -1,9 +1,10 @@
 //! Configuration of the kubelet for a case.
 
 use std::collections::BTreeMap;
+use std::iter;
 use std::time::Duration;
 
-use evictlab_case::{Pressure, PressureMechanism, PressureSignal};
+use evictlab_case::{Pressure, PressureMechanism, PressureSignal, QuantityText};
 use evictlab_cluster::kubelet_config::{self, AppliedConfig};
 use evictlab_cluster::wait::{self, Probe};
 use evictlab_cluster::{is_ready, last_heartbeat};
@@ -19,7 +20,7 @@ use crate::lease::exclusivity::Exclusivity;
 use crate::observation::collect::StateBefore;
 use crate::pressure::signal_status::SignalStatus;
 use crate::pressure::thresholds::{
-    eviction_threshold, format_amount, hard_eviction_threshold, kube_reservation,
+    DefaultDistances, eviction_threshold, format_amount, hard_eviction_threshold, kube_reservation,
 };
 use crate::recovery::verify_recovered::system_taints;
 
@@ -29,6 +30,9 @@ const NOT_READY_TAINT: &str = "node.kubernetes.io/not-ready";
 const NODE_READY_TIMEOUT: Duration = Duration::from_secs(60);
 /// Maximum number of kubelet starts for a case until memory notifications work.
 const MAX_KUBELET_STARTS: u32 = 3;
+/// Maximum number of configurations for a case until the amounts that its thresholds are relative
+/// to stay as they are.
+const MAX_CONFIGURATIONS: u32 = 3;
 
 impl CaseRunner<'_> {
     /// Configures the kubelet with a threshold by the node's available amount, and returns the
@@ -57,36 +61,42 @@ impl CaseRunner<'_> {
 
     async fn configure_own_node(&self, observations: &mut Observations) -> Result<(), CaseError> {
         let node = &self.leased.node;
-        let case = &self.case.case;
-        let mut changes = case.kubelet_config.clone();
-        if let Some(pressure) = &case.pressure {
-            let summary = node.settled_summary().await?;
-            let status = SignalStatus::from_summary(&summary, pressure.signal);
-            changes = self.with_pressure(pressure, status, changes)?;
-            for (signal, distance) in &pressure.also {
-                let status = SignalStatus::from_summary(&summary, *signal);
-                let stated = Pressure {
-                    signal: *signal,
-                    distance: Some(distance.clone()),
-                    also: BTreeMap::new(),
-                    ..pressure.clone()
-                };
-                changes = self.with_pressure(&stated, status, changes)?;
-            }
-        }
-        let mut config = kubelet_config::base(node.cgroup);
+        let base = kubelet_config::base(node.cgroup);
         if self.exclusivity == Exclusivity::Shared {
-            observations.kubelet_config_overrides = config;
+            observations.kubelet_config_overrides = base;
             observations.configz = Recorded::decode(node.configz().await?)?;
             return Ok(());
         }
-        config.extend(changes);
-        self.leased.mark_dirty().await;
-        let applied = self.configure_kubelet(&config).await?;
-        observations.configure_seconds = applied.seconds;
-        observations.configz = Recorded::decode(applied.configz)?;
-        observations.kubelet_config_overrides = config;
-        Ok(())
+        let pressures: Vec<Pressure> = self.case.case.pressure.iter().flat_map(each_signal).collect();
+        let mut measured = self.measure(&pressures).await?;
+        let mut attempts = 1;
+        loop {
+            let mut changes = self.case.case.kubelet_config.clone();
+            for (pressure, status) in pressures.iter().zip(&measured) {
+                changes = self.with_pressure(pressure, *status, changes)?;
+            }
+            let config: Map<String, Value> = base.clone().into_iter().chain(changes).collect();
+            self.leased.mark_dirty().await;
+            let applied = self.configure_kubelet(&config).await?;
+            observations.configure_seconds = applied.seconds;
+            observations.configz = Recorded::decode(applied.configz)?;
+            observations.kubelet_config_overrides = config;
+            let now = self.measure(&pressures).await?;
+            let moved = pressures.iter().zip(measured.iter().zip(&now)).find_map(has_moved);
+            let Some(moved) = moved.filter(|_| attempts < MAX_CONFIGURATIONS) else { return Ok(()) };
+            self.report_step(Phase::Tune, format!("{moved}; setting the threshold again"));
+            (measured, attempts) = (now, attempts + 1);
+        }
+    }
+
+    /// Reads the status of each signal; asks the node only if there is one.
+    async fn measure(&self, pressures: &[Pressure]) -> Result<Vec<SignalStatus>, CaseError> {
+        if pressures.is_empty() {
+            return Ok(Vec::new());
+        }
+        let summary = self.leased.node.settled_summary().await?;
+        let status = |pressure: &Pressure| SignalStatus::from_summary(&summary, pressure.signal);
+        Ok(pressures.iter().map(status).collect())
     }
 
     /// Restarts the kubelet with a configuration and waits until the node is ready.
@@ -157,6 +167,27 @@ impl CaseRunner<'_> {
     }
 }
 
+/// Returns the pressure of a case on each of its signals.
+fn each_signal(pressure: &Pressure) -> Vec<Pressure> {
+    let on = |(signal, distance): (&PressureSignal, &QuantityText)| {
+        let (signal, distance) = (*signal, Some(distance.clone()));
+        Pressure { signal, distance, also: BTreeMap::new(), ..pressure.clone() }
+    };
+    iter::once(pressure.clone()).chain(pressure.also.iter().map(on)).collect()
+}
+
+/// Describes a change of a signal that could put its threshold out of the ramp's reach, or let the
+/// ramp begin beyond it: what an earlier case held may become free while the kubelet restarts.
+fn has_moved((pressure, (before, now)): (&Pressure, (&SignalStatus, &SignalStatus))) -> Option<String> {
+    let tolerance = DefaultDistances::of(pressure.signal).overshoot / 2;
+    let change = |name: &str, before: u64, now: u64| {
+        let [from, to] = [before, now].map(|amount| format_amount(pressure, amount));
+        (before.abs_diff(now) > tolerance).then(|| format!("{name} has changed from {from} to {to}"))
+    };
+    change(pressure.signal.as_str(), before.available, now.available)
+        .or_else(|| change("the memory of pods", before.used_by_pods, now.used_by_pods))
+}
+
 /// Returns the effect of a restart of the kubelet that remains on its node, if the kubelet before
 /// it exited at `since`.
 fn restart_effect(node: &Node, since: Timestamp) -> Option<String> {
@@ -174,9 +205,44 @@ fn restart_effect(node: &Node, since: Timestamp) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use evictlab_rules::quantity::MIB;
     use serde_json::{from_value, json};
 
     use super::*;
+
+    #[test]
+    fn a_threshold_out_of_reach_is_set_again() {
+        let pressure: Pressure =
+            serde_saphyr::from_str("{signal: memory.available, also: {pid.available: \"500\"}}").unwrap();
+        let [memory, pids] = each_signal(&pressure).try_into().unwrap();
+        let status = |available, used_by_pods| SignalStatus { available, capacity: 1 << 40, used_by_pods };
+        let rows = [
+            (&memory, status(16145 * MIB, 0), status(16190 * MIB, 0), None),
+            (
+                &memory,
+                status(16145 * MIB, 0),
+                status(16248 * MIB, 0),
+                Some("memory.available has changed from 16145Mi to 16248Mi"),
+            ),
+            (
+                &memory,
+                status(16145 * MIB, 0),
+                status(16045 * MIB, 0),
+                Some("memory.available has changed from 16145Mi to 16045Mi"),
+            ),
+            (
+                &memory,
+                status(16145 * MIB, 90 * MIB),
+                status(16145 * MIB, 0),
+                Some("the memory of pods has changed from 90Mi to 0Mi"),
+            ),
+            (&pids, status(9000, 0), status(9100, 0), None),
+            (&pids, status(9000, 0), status(9101, 0), Some("pid.available has changed from 9000 to 9101")),
+        ];
+        for (pressure, before, now, expected) in rows {
+            assert_eq!(has_moved((pressure, (&before, &now))).as_deref(), expected);
+        }
+    }
 
     #[test]
     fn status_of_the_kubelet_before_does_not_count() {
