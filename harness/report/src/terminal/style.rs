@@ -126,6 +126,25 @@ impl Line {
         self
     }
 
+    /// Breaks the line between words into lines of at most `width` columns, if possible. All but the
+    /// first begin with `indent` spaces.
+    pub fn wrapped(&self, width: usize, indent: usize) -> Vec<Self> {
+        let mut lines = vec![Self::default()];
+        let mut used = 0;
+        for (text, style) in &self.0 {
+            for word in text.split_inclusive(' ') {
+                let is_full = used + word.trim_end().width() > width;
+                if is_full && used > indent && !word.trim().is_empty() {
+                    lines.push(Self(vec![(" ".repeat(indent), Style::Plain)]));
+                    used = indent;
+                }
+                used += word.width();
+                lines.last_mut().unwrap_or(&mut Self::default()).0.push((word.to_owned(), *style));
+            }
+        }
+        lines
+    }
+
     /// Renders the line. Workflow commands of GitHub in it have no effect.
     pub fn text(&self, colour: bool) -> String {
         let text: String = self.0.iter().map(|(text, style)| style.on(text, colour)).collect();
@@ -227,6 +246,26 @@ mod tests {
         assert_eq!(line.text(true), "\x1b[31m [2Jgone\x1b[0m");
         assert_eq!(line.text(false), " [2Jgone");
         assert_eq!(colour_markdown("a\x1b[2J\u{7}b\n", true), "a[2Jb\n");
+    }
+
+    #[test]
+    fn wraps_between_words() {
+        let mut line = Line::default();
+        line.push("warning", Style::Yellow);
+        line.gap();
+        line.push("evictionHard sets only memory.available", Style::Plain);
+        let texts = |width: usize| -> Vec<String> {
+            line.wrapped(width, 3).iter().map(|line| line.text(false).trim_end().to_owned()).collect()
+        };
+        assert_eq!(texts(80), ["warning  evictionHard sets only memory.available"]);
+        assert_eq!(texts(48), ["warning  evictionHard sets only memory.available"]);
+        assert_eq!(texts(47), ["warning  evictionHard sets only", "   memory.available"]);
+        assert_eq!(
+            texts(10),
+            ["warning", "   evictionHard", "   sets", "   only", "   memory.available"],
+            "a word is not broken"
+        );
+        assert_eq!(line.wrapped(10, 3)[0].text(true).trim_end(), "\x1b[33mwarning\x1b[0m");
     }
 
     #[test]

@@ -19,11 +19,16 @@ pub(super) struct NodePage<'a> {
     pub now: Timestamp,
 }
 
-/// Returns the lines of a node, at most `room`: its header, the pods around the selected one, the
-/// reason for the rank of the selected one, and the evictions.
-pub(super) fn node_page(page: &NodePage<'_>, room: usize) -> Vec<Line> {
+/// Indentation of the reason for a rank and of evictions, and of continued lines.
+const INDENT: usize = 6;
+
+/// Returns the lines of a node, at most `room`, wrapped where they are wider than `columns`: its
+/// header, the pods around the selected one, the reason for the rank of the selected one, and the
+/// evictions.
+pub(super) fn node_page(page: &NodePage<'_>, columns: usize, room: usize) -> Vec<Line> {
     let NodePage { view, evictions, focus, now } = *page;
-    let mut lines = vec![node_header(view, ColumnWidths::of_node(view), now)];
+    let wrapped = |line: Line| line.wrapped(columns, INDENT);
+    let mut lines = wrapped(node_header(view, ColumnWidths::of_node(view), now));
     let Some(reading) = &view.reading else {
         let mut line = Line::default();
         line.push("waiting for the statistics of the kubelet", Style::Dim);
@@ -32,7 +37,8 @@ pub(super) fn node_page(page: &NodePage<'_>, room: usize) -> Vec<Line> {
         return lines;
     };
     let details = details(reading, focus.pod.as_deref());
-    let below: Vec<Line> = details.into_iter().chain(evictions.iter().map(eviction_row)).collect();
+    let below = details.into_iter().chain(evictions.iter().map(eviction_row));
+    let below: Vec<Line> = below.flat_map(wrapped).collect();
     let below = &below[..below.len().min(room.saturating_sub(lines.len()) / 2)];
     let rows = room.saturating_sub(lines.len() + below.len());
     lines.extend(pods(reading, focus.pod.as_deref(), rows));
@@ -70,7 +76,7 @@ fn details(reading: &Reading, selected: Option<&str>) -> Vec<Line> {
         .iter()
         .map(|text| {
             let mut line = Line::default();
-            line.raw("      ");
+            line.push_padded("", Style::Plain, INDENT);
             line.push(text, Style::Cyan);
             line
         })

@@ -16,7 +16,7 @@ use super::node_input::NodeInput;
 use super::options::ViewOptions;
 use super::pod_fields::{ApiPod, WatchedPod};
 use super::state::WatchState;
-use super::view::{WatchView, frame};
+use super::view::{Viewport, WatchView, frame};
 use evictlab_report::TerminalCaps;
 use evictlab_rules::summary::Sample;
 use evictlab_rules::threshold::Signal;
@@ -452,7 +452,7 @@ fn fits_terminals_of_any_size() {
         state.apply_eviction(&eviction, None, at(1));
     }
     for rows in 2..40_u16 {
-        let lines = frame(&state, &plain(3), &Focus::default(), (usize::from(rows), at(2)));
+        let lines = frame(&state, &plain(3), &Focus::default(), wide(usize::from(rows), at(2)));
         assert!(lines.len() < usize::from(rows), "{} lines in {rows}", lines.len());
         let nodes = lines.iter().filter(|line| line.text(false).contains("memory.available")).count();
         assert_eq!(nodes, usize::from(rows - 2).min(5), "{rows} rows");
@@ -502,14 +502,22 @@ fn nodes_without_default_thresholds_have_a_warning() {
         state.apply(view, START);
     }
     state.apply(NodeView { name: "f".to_owned(), ..Fixture::new().current_view() }, START);
-    let lines = |rows| -> Vec<String> {
-        frame(&state, &plain(3), &Focus::default(), (rows, START))
-            .iter()
-            .map(|line| line.text(false))
-            .collect()
+    let lines_within = |viewport: Viewport| -> Vec<String> {
+        let lines = frame(&state, &plain(3), &Focus::default(), viewport);
+        lines.iter().map(|line| line.text(false).trim_end().to_owned()).collect()
     };
+    let lines = |rows| lines_within(wide(rows, START));
     let warning = "warning  a, b, c and 2 more: evictionHard sets only memory.available, nodefs.available: no threshold for nodefs.inodesFree, imagefs.available, imagefs.inodesFree";
     assert_eq!(lines(24)[1], warning);
+    let narrow = Viewport { columns: 80, ..wide(24, START) };
+    assert_eq!(
+        lines_within(narrow)[1..4],
+        [
+            "warning  a, b, c and 2 more: evictionHard sets only memory.available,",
+            "         nodefs.available: no threshold for nodefs.inodesFree,",
+            "         imagefs.available, imagefs.inodesFree",
+        ]
+    );
     for rows in 3..24 {
         assert!(lines(rows).len() < rows, "{rows}");
     }
@@ -520,6 +528,11 @@ fn nodes_without_default_thresholds_have_a_warning() {
             "missing": ["nodefs.inodesFree", "imagefs.available", "imagefs.inodesFree"]})
     );
     assert!(serde_json::to_value(&state.nodes["f"]).unwrap()["reading"].get("missingDefaults").is_none());
+}
+
+/// A terminal on which no line is wrapped.
+fn wide(rows: usize, now: Timestamp) -> Viewport {
+    Viewport { columns: 500, rows, now }
 }
 
 /// Three nodes with pods, the second selected and then opened.
@@ -540,7 +553,7 @@ fn keys_select_nodes_and_pods() {
     let mut focus = Focus { has_keys: true, ..Focus::default() };
     let mut press = |keys: &[Key], rows: usize| {
         keys.iter().for_each(|key| focus.apply(*key, &state));
-        let lines = frame(&state, &plain(2), &focus, (rows, at(2)));
+        let lines = frame(&state, &plain(2), &focus, wide(rows, at(2)));
         assert!(lines.len() < rows, "{} lines in {rows}", lines.len());
         let text: String = lines.iter().map(|line| line.text(false) + "\n").collect();
         format!("{keys:?}, {rows} rows\n{text}\n")
@@ -560,4 +573,21 @@ fn keys_select_nodes_and_pods() {
         press(&[Key::Open], rows);
         press(&[Key::Close, Key::Down], rows);
     }
+    focus = Focus { node: Some("n2".to_owned()), is_open: true, ..Focus::default() };
+    focus.apply(Key::Down, &state);
+    let lines = frame(&state, &plain(2), &focus, Viewport { columns: 60, ..wide(24, at(2)) });
+    let below: Vec<String> = lines[7..].iter().map(|line| line.text(false).trim_end().to_owned()).collect();
+    assert_eq!(
+        below,
+        [
+            "      rank 1 of 3",
+            "      exceeds its request by 280Mi (uses 300Mi, requests",
+            "      20Mi), priority 0",
+            "      order: pods that exceed their request of memory, then",
+            "      lower priority, then the larger excess",
+            "      evicted 00:00:07Z  ns/gone: not predicted: the pod was",
+            "      not on the node at the last query; memory, no",
+            "      threshold given; no container named",
+        ]
+    );
 }

@@ -107,8 +107,9 @@ impl<W: Write> WatchView<W> {
         }
         self.drawn = Some(now);
         let (Width(columns), Height(rows)) = (self.size)().unwrap_or((Width(80), Height(24)));
-        let block = frame(state, &self.options, &self.focus, (usize::from(rows), now));
-        self.screen.draw(above, block, usize::from(columns))
+        let (columns, rows) = (usize::from(columns), usize::from(rows));
+        let block = frame(state, &self.options, &self.focus, Viewport { columns, rows, now });
+        self.screen.draw(above, block, columns)
     }
 
     /// Renders all nodes.
@@ -131,13 +132,23 @@ impl<W: Write> WatchView<W> {
     }
 }
 
-/// Returns the lines for a terminal with `rows` rows: fewer lines than rows.
+/// Size of a terminal, and the time of a drawing.
+#[derive(Clone, Copy)]
+pub(super) struct Viewport {
+    pub columns: usize,
+    pub rows: usize,
+    pub now: Timestamp,
+}
+
+/// Returns the lines for a terminal: fewer lines than rows. Warnings and the selected node are
+/// wrapped; other lines may be longer than the terminal is wide.
 pub(super) fn frame(
     state: &WatchState,
     options: &ViewOptions,
     focus: &Focus,
-    (rows, now): (usize, Timestamp),
+    viewport: Viewport,
 ) -> Vec<Line> {
+    let Viewport { columns, rows, now } = viewport;
     // One line for the title, one for the cursor.
     let room = rows.saturating_sub(2);
     let help = (focus.has_keys && room > MIN_ROOM_FOR_HELP).then(|| keys_help(focus));
@@ -146,10 +157,10 @@ pub(super) fn frame(
     let (mut lines, hidden) = match selected {
         Some(view) if focus.is_open => {
             let evictions = evictions(state, view);
-            (node_page(&NodePage { view, evictions, focus, now }, room), 0)
+            (node_page(&NodePage { view, evictions, focus, now }, columns, room), 0)
         }
         Some(view) => (selected_list(state, view, options, (room, now)), 0),
-        None => nearest_list(state, options, (room, now)),
+        None => nearest_list(state, options, Viewport { rows: room, ..viewport }),
     };
     lines.insert(0, title(state, options, hidden, now));
     lines.extend(help);
@@ -203,9 +214,10 @@ fn selected_list(
 fn nearest_list(
     state: &WatchState,
     options: &ViewOptions,
-    (room, now): (usize, Timestamp),
+    Viewport { columns, rows: room, now }: Viewport,
 ) -> (Vec<Line>, usize) {
-    let mut lines = warnings(state);
+    let wrapped = |line: &Line| line.wrapped(columns, WARNING_INDENT);
+    let mut lines: Vec<Line> = warnings(state).iter().flat_map(wrapped).collect();
     lines.truncate(room / 4);
     let widths = ColumnWidths::of(state);
     let mut shown: Vec<&NodeView> = state.nodes.values().collect();
@@ -224,6 +236,9 @@ fn nearest_list(
     }
     (lines, hidden)
 }
+
+/// Indentation of the continued lines of a warning.
+const WARNING_INDENT: usize = "warning  ".len();
 
 /// Returns a line for each set of default thresholds that nodes do not have.
 fn warnings(state: &WatchState) -> Vec<Line> {
