@@ -171,7 +171,8 @@ fn a_kill_leaves_what_gc_finds() {
     assert!(!listed.contains(&foreign.cluster), "{listed}");
 }
 
-/// An interrupted run restores the nodes of a kept cluster; after a kill, `gc` restores them.
+/// An interrupted run restores the nodes of a kept cluster; after a kill, `gc` restores them. A start
+/// of which only the control plane is done is completed by the next.
 fn a_kept_cluster_is_put_in_order() {
     let laboratory = Laboratory::new();
     laboratory.create();
@@ -202,6 +203,13 @@ fn a_kept_cluster_is_put_in_order() {
         assert_eq!(laboratory.settings(), own);
         laboratory.assert_no_namespaces();
     }
+    let before = laboratory.disk_of_the_worker();
+    laboratory.evictlab(&["cluster", "stop", &laboratory.cluster]);
+    laboratory.start_the_control_plane();
+    laboratory.evictlab(&["cluster", "start", &laboratory.cluster]);
+    assert_eq!((laboratory.settings(), laboratory.disk_of_the_worker()), (own, before));
+    let mut run = laboratory.run_on_kept();
+    assert!(run.wait().success(), "{}", run.output());
     laboratory.evictlab(&["cluster", "delete", &laboratory.cluster]);
     laboratory.assert_nothing_is_left();
 }

@@ -32,9 +32,8 @@ pub(super) async fn start(name: &str, state: &StateDir) -> Result<ExitCode, Fail
         Found::Embedded(served) if served.stopped => start_server(&served, state).await,
         Found::Kind(docker, found) => {
             check_usable(&found, "start")?;
-            if found.state == ClusterState::Stopped {
-                start_nodes(&docker, state, name).await?;
-            }
+            // Also a running cluster: an interrupted start may have left it unfinished.
+            start_nodes(&docker, state, name).await?;
             print_running(name, state)
         }
         Found::Embedded(_) => print_running(name, state),

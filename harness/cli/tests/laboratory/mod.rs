@@ -228,6 +228,18 @@ impl Laboratory {
         docker(&["exec", &format!("{}-worker", self.cluster), "sh", "-c", SHOW])
     }
 
+    /// Returns the type of the worker's device for its kubelet: `loop` is a file system of its own.
+    pub fn disk_of_the_worker(&self) -> String {
+        let source = ["findmnt", "--noheadings", "--output", "SOURCE", "--target", "/var/lib/kubelet"];
+        let found = docker(&[&["exec", &format!("{}-worker", self.cluster)][..], &source].concat());
+        found.trim().trim_start_matches("/dev/").trim_end_matches(|c: char| c.is_ascii_digit()).to_owned()
+    }
+
+    /// Starts the container of the control plane only.
+    pub fn start_the_control_plane(&self) {
+        docker(&["start", &format!("{}-control-plane", self.cluster)]);
+    }
+
     /// Returns the namespaces of runs.
     pub fn namespaces(&self) -> BTreeSet<String> {
         let node = format!("{}-control-plane", self.cluster);

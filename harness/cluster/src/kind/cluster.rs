@@ -194,20 +194,25 @@ impl Cluster {
         Ok(())
     }
 
-    /// Gives each worker a file system of its own, where the host allows it. `progress` receives
-    /// the reason where it does not.
+    /// Gives each worker without a file system of its own one, where the host allows it. `progress`
+    /// receives the reason where it does not.
     ///
     /// # Errors
     /// A kubelet does not start again.
     pub async fn separate_disks(&mut self, progress: &dyn Fn(&str)) -> Result<(), ClusterError> {
+        let shared = |node: &&mut Node| matches!(&node.backend, NodeBackend::Kind(kind) if !kind.own_disk);
+        let mut nodes: Vec<&mut Node> = self.nodes.iter_mut().filter(shared).collect();
+        if nodes.is_empty() {
+            return Ok(());
+        }
         progress("giving each node a file system of its own");
-        let names: Vec<&str> = self.nodes.iter().map(|node| node.name.as_str()).collect();
+        let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
         if let Err(error) = separate_disks(&self.docker, &names).await {
             progress(&format!(
                 "the nodes share the host's disk, so cases with disk pressure take turns: {error}"
             ));
         }
-        for node in &mut self.nodes {
+        for node in &mut nodes {
             kubelet_config::wait_until_running(node).await?;
             if let NodeBackend::Kind(kind) = &mut node.backend {
                 kind.own_disk = has_own_disk(&self.docker, &node.name).await;
@@ -291,7 +296,7 @@ pub async fn kubelets_of(
 }
 
 /// Waits until `count` nodes are ready. `warning` receives the problems that delay them.
-async fn wait_for_nodes(
+pub(super) async fn wait_for_nodes(
     client: &Client,
     watch: &mut StartWatch<'_>,
     count: usize,
@@ -307,7 +312,7 @@ async fn wait_for_nodes(
 }
 
 /// Creates a client from the kubeconfig that kind wrote.
-async fn client(state: &StateDir, name: &str) -> Result<Client, ClusterError> {
+pub(super) async fn client(state: &StateDir, name: &str) -> Result<Client, ClusterError> {
     let failed = |problem: String| ClusterError::Kubeconfig { cluster: name.to_owned(), problem };
     let kubeconfig =
         Kubeconfig::read_from(state.kubeconfig(name)).map_err(|error| failed(error.to_string()))?;

@@ -2,9 +2,10 @@
 
 use futures::future::try_join_all;
 
-use super::cluster::Cluster;
+use super::cluster::{Cluster, client, wait_for_nodes};
 use super::containers::{containers, is_control_plane};
 use super::record::ClusterState;
+use super::start_watch::StartWatch;
 use super::state_dir::StateDir;
 use crate::docker::Docker;
 use crate::error::ClusterError;
@@ -26,13 +27,14 @@ pub async fn stop(docker: &Docker, state: &StateDir, name: &str) -> Result<(), C
         _ => Ok(()),
     })?;
     let nodes = containers(docker, name).await?;
-    try_join_all(nodes.iter().map(|node| docker.stop(&node.id, GRACE_PERIOD))).await?;
+    let running = nodes.iter().filter(|node| node.running);
+    try_join_all(running.map(|node| docker.stop(&node.id, GRACE_PERIOD))).await?;
     Ok(())
 }
 
-/// Starts the nodes of a stopped cluster; returns when they are ready. Restores what earlier runs
-/// left, and gives the workers file systems of their own, as a new cluster has them: those of
-/// before have lost their mounts.
+/// Starts the nodes of a kept cluster that do not run; returns when all are ready. Restores what
+/// earlier runs left, and gives the workers file systems of their own, as a new cluster has them:
+/// those of before have lost their mounts. A start that was interrupted is completed.
 ///
 /// # Errors
 /// Docker fails, another process takes the cluster, or nodes do not become ready.
@@ -42,13 +44,19 @@ pub async fn start(
     name: &str,
     progress: ClusterProgress<'_>,
 ) -> Result<(), ClusterError> {
-    let (control_planes, workers): (Vec<_>, Vec<_>) =
-        containers(docker, name).await?.into_iter().partition(is_control_plane);
-    (progress.step)("starting the nodes");
+    let nodes = containers(docker, name).await?;
+    let count = nodes.len();
+    let stopped = nodes.into_iter().filter(|node| !node.running);
+    let (control_planes, workers): (Vec<_>, Vec<_>) = stopped.partition(is_control_plane);
+    if !(control_planes.is_empty() && workers.is_empty()) {
+        (progress.step)("starting the nodes");
+    }
     for nodes in [control_planes, workers] {
         try_join_all(nodes.iter().map(|node| docker.start(&node.id))).await?;
     }
     (progress.step)("waiting for the nodes");
+    let client = client(state, name).await?;
+    wait_for_nodes(&client, &mut StartWatch::new(docker, name), count, progress.warning).await?;
     let mut cluster = Cluster::open(docker, state, name, &[], progress.warning).await?;
     cluster.take(Owner::this()).await?;
     cluster.separate_disks(progress.step).await?;
