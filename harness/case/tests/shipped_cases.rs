@@ -151,7 +151,7 @@ fn suites_are_complete() {
         ("relatives", 19),
         ("signals", 7),
         ("storage", 9),
-        ("thresholds", 22),
+        ("thresholds", 23),
     ];
     assert_eq!(suites, expected.map(|(suite, cases)| (suite.to_owned(), cases)).into());
 }

@@ -125,6 +125,7 @@ defects! {
         SoftConditionLate = "A soft threshold changes the node condition only after its grace period.",
         SoftLimitsAllocatable = "Soft memory thresholds apply to the memory that is allocatable to pods, too.",
         MinimumReclaimIgnored = "evictionMinimumReclaim has no effect.",
+        SoftMinimumReclaimIgnored = "evictionMinimumReclaim has no effect on soft thresholds.",
         MinimumReclaimDoubled = "evictionMinimumReclaim counts twice.",
         MinimumReclaimAlways = "evictionMinimumReclaim applies before the threshold is crossed, too.",
         TransitionIgnored = "A node condition ends with the pressure.",

@@ -600,6 +600,26 @@ fn summary_has_recorded_fields() {
     }
 }
 
+/// containerd deletes the task of a container some time after its processes have ended.
+#[test]
+fn statistics_of_a_container_outlive_it_for_a_moment() {
+    let mut lab = Lab::new(36, CgroupVersion::V1);
+    lab.tune(json!({}));
+    lab.pod("short", json!({"containers": [{"name": "el1", "command": ["sleep", "8"]}]}));
+    lab.seconds(6.0);
+    let uid = of(&lab.summary(), "short")["podRef"]["uid"].as_str().unwrap().to_owned();
+    lab.until(9, |lab| lab.simulation.nodes["n1"].kubelet.pods.running(&uid).is_empty());
+    let mut listed = 0;
+    while let Some(bytes) = of(&lab.summary(), "short")["containers"][0]["memory"]["workingSetBytes"].as_i64()
+    {
+        assert!(bytes > 0, "its last usage");
+        listed += 1;
+        lab.seconds(0.01);
+    }
+    // The steps of `until` are 100 ms.
+    assert!((5..=15).contains(&listed), "{listed} times 10 ms");
+}
+
 #[test]
 fn missing_statistics_rank_first_without_details() {
     let mut lab = Lab::new(36, CgroupVersion::V2);

@@ -237,8 +237,8 @@ impl Manager {
 
     /// Updates the thresholds that are met, with the times since when.
     fn update_met(&mut self, now: Time, observations: &[Observation]) {
-        let mut met = met(&self.thresholds, observations, self.has(Defect::MinimumReclaimAlways));
-        for threshold in self::met(&self.met, observations, !self.has(Defect::MinimumReclaimIgnored)) {
+        let mut met = met(&self.thresholds, observations, |_| self.has(Defect::MinimumReclaimAlways));
+        for threshold in self::met(&self.met, observations, |threshold| self.has_minimum_reclaim(threshold)) {
             let same = |other: &Threshold| {
                 (other.signal, &other.value, other.grace)
                     == (threshold.signal, &threshold.value, threshold.grace)
@@ -257,6 +257,12 @@ impl Manager {
             (threshold, since)
         };
         self.first_met = met.into_iter().map(first_met).collect();
+    }
+
+    /// Returns whether a threshold that is met stays met until its minimum is reclaimed.
+    fn has_minimum_reclaim(&self, threshold: &Threshold) -> bool {
+        let is_ignored = self.has(Defect::SoftMinimumReclaimIgnored) && threshold.grace.is_some();
+        !is_ignored && !self.has(Defect::MinimumReclaimIgnored)
     }
 
     /// Updates the conditions that are reported.
@@ -327,7 +333,7 @@ impl Manager {
     /// Returns whether no threshold is met after a reclaim.
     pub(crate) fn relieved(&self, sample: &Sample) -> bool {
         let observations = observations(&sample.node, &self.settings.defects);
-        let is_met = |thresholds: &[Threshold]| !met(thresholds, &observations, true).is_empty();
+        let is_met = |thresholds: &[Threshold]| !met(thresholds, &observations, |_| true).is_empty();
         !self.has(Defect::ReclaimWithoutCheck) && !is_met(&self.thresholds) && !is_met(&self.appended)
     }
 
@@ -528,10 +534,16 @@ fn observations(node: &NodeStats, defects: &Defects) -> Vec<Observation> {
     all
 }
 
-fn met(thresholds: &[Threshold], observations: &[Observation], with_min_reclaim: bool) -> Vec<Threshold> {
+/// Returns the thresholds that are met. `with_min_reclaim`: a threshold is met until its minimum is
+/// reclaimed.
+fn met(
+    thresholds: &[Threshold],
+    observations: &[Observation],
+    with_min_reclaim: impl Fn(&Threshold) -> bool,
+) -> Vec<Threshold> {
     let is_met = |threshold: &&Threshold| {
         let observed = observations.iter().find(|observed| observed.signal == threshold.signal);
-        observed.is_some_and(|observed| threshold.is_met(observed, with_min_reclaim))
+        observed.is_some_and(|observed| threshold.is_met(observed, with_min_reclaim(threshold)))
     };
     thresholds.iter().filter(is_met).cloned().collect()
 }

@@ -14,6 +14,9 @@ use crate::sim::Time;
 
 /// Period of PLEG relists (`genericPlegRelistPeriod`).
 const RELIST: Duration = Duration::from_secs(1);
+/// Time from the end of a container's processes until containerd has deleted its task, and with it
+/// its statistics. A kubelet 1.36.2 named a container in a message 100 ms after it had ended.
+const TASK_REMOVAL: Duration = Duration::from_millis(150);
 
 /// Pod that the kubelet knows and that has not finished.
 #[derive(Clone, Debug)]
@@ -85,13 +88,29 @@ impl Pods {
 
     /// Returns the running containers of a pod; an empty list while only its sandbox runs.
     pub(crate) fn running(&self, pod: &str) -> Vec<RunningContainer> {
+        self.containers(pod, |state| matches!(state, State::Running { .. }))
+    }
+
+    /// Returns the containers of a pod of which containerd has statistics: those that run, and for a
+    /// moment those that have ended.
+    pub(crate) fn with_statistics(&self, pod: &str, now: Time) -> Vec<RunningContainer> {
+        let is_listed = |state: &State| match state {
+            State::Running { .. } => true,
+            State::Exited { finished, .. } => now.since(*finished) < TASK_REMOVAL,
+            State::Created => false,
+        };
+        self.containers(pod, is_listed)
+    }
+
+    fn containers(&self, pod: &str, is_wanted: impl Fn(&State) -> bool) -> Vec<RunningContainer> {
         let records = self.runtime.pods.get(pod).into_iter().flat_map(|pod| &pod.containers);
-        records
+        let wanted = records.filter(|record| is_wanted(&record.state));
+        wanted
             .filter_map(|record| match record.state {
-                State::Running { started } => {
+                State::Running { started } | State::Exited { started, .. } => {
                     Some(RunningContainer { name: record.name.clone(), id: record.id.clone(), started })
                 }
-                _ => None,
+                State::Created => None,
             })
             .collect()
     }

@@ -45,13 +45,13 @@ impl Kubelet {
             if !ctx.faults.has_stats(ctx.now, &metadata.namespace, &metadata.name) {
                 continue;
             }
-            let mut running = self.pods.running(&metadata.uid);
-            if running.is_empty() {
+            let mut listed = self.pods.with_statistics(&metadata.uid, ctx.now);
+            if listed.is_empty() {
                 continue;
             }
-            self.omit_containers(&active, &mut running);
-            running.shuffle(ctx.rng);
-            pods.push(builder.pod(&active, &running));
+            self.omit_containers(&active, &mut listed);
+            listed.shuffle(ctx.rng);
+            pods.push(builder.pod(&active, &listed));
         }
         // containerd returns pods from a map.
         pods.shuffle(ctx.rng);
@@ -66,16 +66,19 @@ impl Kubelet {
     }
 
     /// Removes the containers that a defect omits from the Summary, and adds those that it lists.
-    fn omit_containers(&self, active: &ActivePod, running: &mut Vec<RunningContainer>) {
+    fn omit_containers(&self, active: &ActivePod, listed: &mut Vec<RunningContainer>) {
         let spec = &active.pod.spec;
         if self.has(Defect::SummaryOmitsSidecars) {
-            running.retain(|one| !spec.init_containers.iter().any(|sidecar| sidecar.name == one.name));
+            listed.retain(|one| !spec.init_containers.iter().any(|sidecar| sidecar.name == one.name));
         }
         if self.has(Defect::SummaryOmitsLastContainer) && spec.containers.len() > 1 {
-            running.retain(|one| spec.containers.last().is_none_or(|last| last.name != one.name));
+            listed.retain(|one| spec.containers.last().is_none_or(|last| last.name != one.name));
         }
         if self.has(Defect::SummaryListsTerminated) {
-            running.extend(self.pods.terminated(&active.pod.metadata.uid));
+            let ended = self.pods.terminated(&active.pod.metadata.uid);
+            let is_new = |one: &RunningContainer| listed.iter().all(|listed| listed.id != one.id);
+            let ended: Vec<_> = ended.into_iter().filter(is_new).collect();
+            listed.extend(ended);
         }
     }
 }
