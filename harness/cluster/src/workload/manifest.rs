@@ -6,6 +6,7 @@ use evictlab_case::{
     CASE_NAME_ANNOTATION, ContainerTemplate, ObjectTemplate, PodPlacement, PodTemplate, VariableTemplate,
     WorkloadTemplate, case_name,
 };
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -32,6 +33,8 @@ pub struct Placement<'a> {
     /// Time after which the kubelet ends the pods, in case nobody deletes them. Not for the pods of
     /// a Deployment, whose template must not have it.
     pub active_deadline: Option<Duration>,
+    /// Owner of the objects that create pods: they end with it, in case nobody deletes them.
+    pub expiry: Option<&'a OwnerReference>,
     /// Returns the full name of an image.
     pub image: &'a dyn Fn(&str) -> String,
 }
@@ -49,6 +52,7 @@ impl<'a> Placement<'a> {
             environment: &[],
             default_limits: false,
             active_deadline: None,
+            expiry: None,
             image,
         }
     }
@@ -85,7 +89,7 @@ pub fn static_pod_manifest(pod: &Map<String, Value>, placement: &Placement) -> V
 }
 
 /// Adds the namespace to an object of any kind, and completes its pod template like
-/// [`pod_manifest`].
+/// [`pod_manifest`]. An object with a pod template gets the owner `expiry`.
 pub fn object_manifest(object: &Map<String, Value>, placement: &Placement) -> Value {
     let kind = object.get("kind").and_then(Value::as_str).unwrap_or_default();
     if kind == "Pod" {
@@ -98,6 +102,9 @@ pub fn object_manifest(object: &Map<String, Value>, placement: &Placement) -> Va
     }
     complete(object, |manifest: &mut ObjectTemplate<WorkloadTemplate>| {
         manifest.metadata.namespace = Some(placement.namespace.to_owned());
+        if let Some(owner) = placement.expiry {
+            manifest.metadata.other.insert("ownerReferences".to_owned(), json!([owner]));
+        }
         let template = manifest.spec.as_mut().and_then(|spec| spec.template.as_mut());
         if let Some(spec) = template.and_then(|template| template.spec.as_mut()) {
             place_spec(spec, placement);
@@ -110,7 +117,7 @@ pub fn object_manifest(object: &Map<String, Value>, placement: &Placement) -> Va
 
 /// Returns whether `spec.template.spec` of an object is a map. Objects of other kinds may have
 /// other fields of these names.
-fn has_pod_template(object: &Map<String, Value>) -> bool {
+pub fn has_pod_template(object: &Map<String, Value>) -> bool {
     let template = object.get("spec").and_then(|spec| spec.get("template"));
     template.and_then(|template| template.get("spec")).is_some_and(Value::is_object)
 }

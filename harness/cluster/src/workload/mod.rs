@@ -1,12 +1,15 @@
 //! Namespaces, pods and other objects that a run creates.
 
 mod default_limits;
+mod expiry;
 mod manifest;
 mod namespace;
 mod objects;
 
 pub use default_limits::{DEFAULT_MEMORY_LIMIT, DEFAULT_STORAGE_LIMIT, add_default_limits};
-pub use manifest::{Placement, container_manifest, object_manifest, pod_manifest, static_pod_manifest};
+pub use manifest::{
+    Placement, container_manifest, has_pod_template, object_manifest, pod_manifest, static_pod_manifest,
+};
 pub(crate) use namespace::{LEASE_NAMESPACE, OWNER_ANNOTATION, RUN_LABEL};
 pub use namespace::{Namespace, NamespaceGuards, NamespaceRecord, StageError};
 pub use objects::{api_resource, kind_and_name, without_managed_fields};

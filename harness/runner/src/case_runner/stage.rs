@@ -3,10 +3,13 @@
 use std::time::Duration;
 
 use evictlab_case::PodPlacement;
-use evictlab_cluster::workload::{Namespace, Placement, StageError, object_manifest, pod_manifest};
+use evictlab_cluster::workload::{
+    Namespace, Placement, StageError, has_pod_template, object_manifest, pod_manifest,
+};
 use evictlab_evidence::{Observations, Recorded};
 use evictlab_fault::Fault;
 use evictlab_judge::Phase;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use tokio::time::Instant;
 
 use crate::case_runner::error::{CaseError, refusal};
@@ -37,6 +40,8 @@ impl CaseRunner<'_> {
             PodPlacement::Bound => vec![],
             PodPlacement::Scheduled => node.tolerations().await?,
         };
+        let lifetime = self.leased.policy.as_ref().map(|_| speed.deadline(case) + CLEANUP_TIME);
+        let expiry = self.create_expiry(namespace, lifetime).await?;
         let placement = Placement {
             namespace: &namespace.name,
             node: &node.name,
@@ -45,7 +50,8 @@ impl CaseRunner<'_> {
             priority_classes: &priority_classes,
             environment: &environment,
             default_limits: self.leased.policy.is_some() && case.pressure.is_none(),
-            active_deadline: self.leased.policy.as_ref().map(|_| speed.deadline(case) + CLEANUP_TIME),
+            active_deadline: lifetime,
+            expiry: expiry.as_ref(),
             image: &**self.leased.image_names(),
         };
         if let Some(ramp) = ramp {
@@ -61,6 +67,21 @@ impl CaseRunner<'_> {
         execution.phase = Phase::Observe;
         let observer = Observer::new(self, namespace, &placement, began, speed);
         observer.run(updates, &mut execution.observations).await
+    }
+
+    /// Creates the owner of the case's objects with pod templates, if there are any and the cluster is
+    /// to end them after a lifetime.
+    async fn create_expiry(
+        &self,
+        namespace: &Namespace,
+        lifetime: Option<Duration>,
+    ) -> Result<Option<OwnerReference>, CaseError> {
+        let case = &self.case.case;
+        let has_templates = case.objects.iter().chain(case.created_objects()).any(has_pod_template);
+        match lifetime.filter(|_| has_templates) {
+            Some(lifetime) => Ok(Some(namespace.create_expiry(lifetime).await?)),
+            None => Ok(None),
+        }
     }
 
     /// Creates the case's priority classes. Returns the name in the case and the name in the

@@ -318,6 +318,31 @@ fn job_failure_policy_distinguishes_disruptions_and_exit_codes() {
 }
 
 #[test]
+fn a_job_without_pods_fails_at_its_deadline_and_is_deleted_with_what_it_owns() {
+    let mut cluster = TestCluster::roomy();
+    cluster.job("j", json!({"parallelism": 0, "activeDeadlineSeconds": 20, "ttlSecondsAfterFinished": 5}));
+    cluster.make(Kind::Deployment, "d", json!({"replicas": 2}));
+    let owner = json!([{"apiVersion": "batch/v1", "kind": "Job", "name": "j",
+        "uid": cluster.get(Kind::Job, "j").unwrap()["metadata"]["uid"]}]);
+    cluster.0.store.update(Kind::Deployment, "default", "d", |deployment| {
+        deployment["metadata"]["ownerReferences"] = owner.clone();
+    });
+    cluster.run_until(18.0);
+    assert_eq!((cluster.names("d").len(), cluster.names("j").len()), (2, 0));
+    assert!(cluster.conditions(Kind::Job, "j").is_empty());
+    cluster.run_until(22.0);
+    let failed = ("Failed".to_owned(), "DeadlineExceeded".to_owned());
+    assert_eq!(cluster.conditions(Kind::Job, "j"), [failed]);
+    assert_eq!(
+        cluster.event_messages("DeadlineExceeded"),
+        ["j: Job was active longer than specified deadline"]
+    );
+    assert!(cluster.get(Kind::Deployment, "d").is_some(), "until the time to live is over");
+    cluster.run_until(30.0);
+    assert!(cluster.get(Kind::Job, "j").is_none() && cluster.get(Kind::Deployment, "d").is_none());
+}
+
+#[test]
 fn failed_job_deletes_its_other_pods() {
     let mut cluster = TestCluster::roomy();
     cluster.job("j", json!({"backoffLimit": 0, "parallelism": 2, "completions": 2}));

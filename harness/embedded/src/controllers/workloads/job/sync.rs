@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::failure_policy;
-use crate::apiserver::control_plane_version;
+use crate::apiserver::{self, DeleteOptions, Propagation, control_plane_version};
 use crate::context::SimContext;
 use crate::controllers::context::ControllerContext;
 use crate::controllers::workloads::pods::{Owner, is_active, is_terminating_pod};
@@ -31,6 +31,8 @@ struct JobSpec {
     parallelism: i32,
     completions: Option<i32>,
     backoff_limit: i32,
+    active_deadline_seconds: Option<i64>,
+    ttl_seconds_after_finished: Option<i64>,
     pod_failure_policy: Option<PodFailurePolicy>,
     template: PodTemplate,
 }
@@ -51,21 +53,56 @@ struct End {
 
 /// Reconciles a job.
 pub(in crate::controllers::workloads) fn sync(object: &Value, ctx: &mut ControllerContext) -> Reconciled {
-    if ["Complete", "Failed"].iter().any(|kind| object.has_condition(kind)) {
-        return Ok(None);
+    let spec: JobSpec = object.read("spec");
+    if let Some(finished) = finish_time(object) {
+        return Ok(expire(object, &spec, finished, ctx));
     }
     let owner = Owner { kind: Kind::Job, object, component: "job-controller" };
-    let mut job = Job { pods: owner.claim(ctx), spec: object.read("spec"), owner };
-    let end = job.failure().or_else(|| job.success(ctx));
+    let mut job = Job { pods: owner.claim(ctx), spec, owner };
+    let left = job.left_until_deadline(ctx);
+    let end = job.failure(left).or_else(|| job.success(ctx));
     let mut next = Ok(None);
     if end.is_some() {
         job.pods.iter().filter(|pod| is_active(pod)).for_each(|pod| job.owner.delete(pod, ctx));
     } else if !object.is_deleting() {
-        next = job.create_pods(ctx);
+        let deadline = left.map(|left| left.max(BATCH));
+        next = job.create_pods(ctx).map(|next| next.into_iter().chain(deadline).min());
     }
     job.pods = job.owner.claim(ctx);
     job.write_status(end, ctx);
     next
+}
+
+/// Returns the time at which a job was complete or failed.
+fn finish_time(object: &Value) -> Option<Timestamp> {
+    let status: JobStatus = object.read("status");
+    let mut conditions = status.conditions.into_iter().flatten();
+    let end = conditions.find(|condition| ["Complete", "Failed"].contains(&condition.type_.as_str()))?;
+    Some(end.last_transition_time?.0)
+}
+
+/// Deletes a finished job whose time to live is over, with its dependents, or returns what is left
+/// of it (`ttlafterfinished`).
+fn expire(
+    object: &Value,
+    spec: &JobSpec,
+    finished: Timestamp,
+    ctx: &mut ControllerContext,
+) -> Option<Duration> {
+    let left = time_left(finished, spec.ttl_seconds_after_finished?, ctx);
+    if left.is_zero() {
+        let options =
+            DeleteOptions { propagation: Some(Propagation::Foreground), ..DeleteOptions::default() };
+        // A job that is already gone needs no deletion.
+        let _ = apiserver::delete(ctx, Kind::Job, object.namespace(), object.name(), options);
+    }
+    Some(left.max(BATCH)).filter(|_| !left.is_zero())
+}
+
+/// Returns the time until `seconds` after `since`; zero if it has passed.
+fn time_left(since: Timestamp, seconds: i64, ctx: &SimContext) -> Duration {
+    let left = SignedDuration::from_secs(seconds) - ctx.epoch().at(ctx.now).duration_since(since);
+    left.max(SignedDuration::ZERO).unsigned_abs()
 }
 
 impl Job<'_> {
@@ -96,8 +133,15 @@ impl Job<'_> {
         self.spec.completions.unwrap_or(1)
     }
 
-    /// Returns the end if the job has failed.
-    fn failure(&self) -> Option<End> {
+    /// Returns the time until the job's deadline, if it has one.
+    fn left_until_deadline(&self, ctx: &SimContext) -> Option<Duration> {
+        let status: JobStatus = self.owner.object.read("status");
+        let started = status.start_time.map_or_else(|| ctx.epoch().at(ctx.now), |time| time.0);
+        Some(time_left(started, self.spec.active_deadline_seconds?, ctx))
+    }
+
+    /// Returns the end if the job has failed; `left` is the time until its deadline.
+    fn failure(&self, left: Option<Duration>) -> Option<End> {
         let end = |reason, message| End { condition: "Failed", reason, message };
         let by_policy = || {
             let policy = self.spec.pod_failure_policy.as_ref()?;
@@ -107,8 +151,12 @@ impl Job<'_> {
         if let Some(message) = by_policy() {
             return Some(end("PodFailurePolicy", message));
         }
-        let message = "Job has reached the specified backoff limit";
-        (self.failed() > self.spec.backoff_limit).then(|| end("BackoffLimitExceeded", message.to_owned()))
+        if self.failed() > self.spec.backoff_limit {
+            let message = "Job has reached the specified backoff limit";
+            return Some(end("BackoffLimitExceeded", message.to_owned()));
+        }
+        let message = "Job was active longer than specified deadline";
+        left.filter(Duration::is_zero).map(|_| end("DeadlineExceeded", message.to_owned()))
     }
 
     /// Returns the end if enough pods have succeeded.
