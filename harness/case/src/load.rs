@@ -5,9 +5,12 @@ use std::borrow::{Borrow, Cow};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::Read;
+use std::num::NonZero;
 use std::ops::Deref;
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread;
 
 use serde_saphyr::Error as YamlError;
 
@@ -33,6 +36,9 @@ const SHOWN_STDIN: &str = "<stdin>";
 
 /// Suite of a case from the standard input.
 const STDIN_SUITE: &str = "stdin";
+
+/// Minimum number of cases for a thread.
+const MIN_SHARE: usize = 16;
 
 /// Source of suites.
 #[derive(Clone, Debug)]
@@ -233,11 +239,11 @@ impl CaseFiles {
 
     fn parse(files: Vec<File>) -> Self {
         let mut read = Self::default();
-        for File { suite, relative, shown, text } in files {
-            let parsed = match text {
-                Ok(text) => ParsedCase::parse(&suite, &relative, &shown, &text),
-                Err(why) => Err(LoadErrors(vec![file_problem(why, shown)])),
-            };
+        let parse = |File { suite, relative, shown, text }| match text {
+            Ok(text) => ParsedCase::parse(&suite, &relative, &shown, &text),
+            Err(why) => Err(LoadErrors(vec![file_problem(why, shown)])),
+        };
+        for parsed in in_parallel(files, parse) {
             match parsed {
                 Ok(case) => read.cases.push(case),
                 Err(LoadErrors(more)) => read.problems.extend(more),
@@ -263,14 +269,14 @@ impl CaseFiles {
         self.each(ParsedCase::check)
     }
 
-    fn each<C: Borrow<ParsedCase>>(
+    fn each<C: Borrow<ParsedCase> + Send>(
         self,
-        step: impl Fn(ParsedCase) -> Result<C, LoadErrors>,
+        step: impl Fn(ParsedCase) -> Result<C, LoadErrors> + Sync,
     ) -> Result<Vec<Arc<C>>, LoadErrors> {
         let Self { cases: parsed, mut problems } = self;
         let mut cases = vec![];
-        for case in parsed {
-            match step(case) {
+        for case in in_parallel(parsed, step) {
+            match case {
                 Ok(case) => cases.push(Arc::new(case)),
                 Err(LoadErrors(more)) => problems.extend(more),
             }
@@ -282,6 +288,28 @@ impl CaseFiles {
         cases.sort_by_key(order);
         Ok(cases)
     }
+}
+
+/// Applies `work` to all items, on all processors. Returns the results in the order of the items.
+fn in_parallel<T: Send, R: Send>(mut items: Vec<T>, work: impl Fn(T) -> R + Sync) -> Vec<R> {
+    let threads = thread::available_parallelism().map_or(1, NonZero::get);
+    let share = items.len().div_ceil(threads).max(MIN_SHARE);
+    if items.len() <= share {
+        return items.into_iter().map(work).collect();
+    }
+    let mut shares = vec![];
+    while !items.is_empty() {
+        shares.push(items.split_off(items.len().saturating_sub(share)));
+    }
+    let work = &work;
+    thread::scope(|scope| {
+        let parts = shares
+            .into_iter()
+            .rev()
+            .map(|share| scope.spawn(move || share.into_iter().map(work).collect::<Vec<R>>()));
+        let parts: Vec<_> = parts.collect();
+        parts.into_iter().flat_map(|part| part.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
+    })
 }
 
 impl From<LoadErrors> for CaseFiles {
