@@ -1,7 +1,6 @@
 //! `evictlab cluster create --backend embedded`: an embedded cluster that runs in real time.
 
 use std::fs;
-use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{ExitCode, Stdio};
@@ -13,7 +12,6 @@ use evictlab_report::create_private;
 use evictlab_report::words::first_of;
 use evictlab_runner::{Interrupt, new_run_id};
 use jiff::Timestamp;
-use tempfile::NamedTempFile;
 use tokio::net::TcpListener;
 
 use crate::args::embedded::options_failure;
@@ -27,8 +25,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Beginning of the last line that a server prints.
 const READY: &str = "The cluster exists until ";
 
-/// Serves an embedded cluster on this machine until an interrupt, and deletes its kubeconfig. A
-/// cluster with a name is listed by other commands.
+/// Serves an embedded cluster on this machine until an interrupt, and deletes its kubeconfig. Without
+/// a name it gets a random one.
 pub(crate) async fn serve(embedded: &EmbeddedOptions, name: Option<&str>) -> Result<ExitCode, Failure> {
     // Signals are handled before any resource is created.
     let interrupt = Interrupt::listen().map_err(infrastructure)?;
@@ -39,65 +37,62 @@ pub(crate) async fn serve(embedded: &EmbeddedOptions, name: Option<&str>) -> Res
     let address = listener.local_addr().map_err(infrastructure)?;
     let token: String = (0..4).map(|_| new_run_id()).collect();
     let access = Access::new(token).map_err(infrastructure)?;
-    let kubeconfig = Kubeconfig::write(&access.kubeconfig(address), name, embedded)?;
+    let served = Served::write(&access.kubeconfig(address), name, embedded)?;
+    let name = &served.cluster.cluster;
     let names = embedded.names();
     for (index, kubelet) in embedded.kubelets.iter().enumerate() {
         let nodes = names.iter().filter(|(_, of)| *of == index).map(|(node, _)| node.clone());
         let nodes = first_of(&nodes.collect::<Vec<_>>(), MAX_NODES);
         print(format!("model of kubelet {}: {nodes}", kubelet.version))?;
     }
-    print(format!("\nexport KUBECONFIG={}\nkubectl get pods -A\n", kubeconfig.path().display()))?;
-    let end = name
-        .map_or_else(|| "Ctrl-C".to_owned(), |name| format!("Ctrl-C or `evictlab cluster delete {name}`"));
-    print(format!("{READY}{end}."))?;
+    print(format!("\nexport KUBECONFIG={}\nkubectl get pods -A\n", served.kubeconfig().display()))?;
+    print(format!("{READY}Ctrl-C or `evictlab cluster delete {name}`."))?;
     let result = tokio::select! {
         biased;
         () = interrupt.stop.cancelled() => Ok(ExitCode::SUCCESS),
         served = cluster.serve(listener, &access) => served.map(|()| ExitCode::SUCCESS).map_err(infrastructure),
         () = cluster.live() => Ok(ExitCode::SUCCESS),
     };
-    drop(kubeconfig);
+    drop(served);
     result
 }
 
-/// The kubeconfig of a cluster, which is deleted when it is dropped.
-enum Kubeconfig {
-    Temporary(NamedTempFile),
-    /// In the state directory.
-    Named(Box<ServedCluster>, StateDir),
+/// Record and kubeconfig of a cluster in the state directory, which are deleted when it is dropped.
+/// After SIGKILL, the next command that lists clusters deletes them.
+struct Served {
+    cluster: ServedCluster,
+    state: StateDir,
 }
 
-impl Kubeconfig {
-    fn write(text: &str, name: Option<&str>, embedded: &EmbeddedOptions) -> Result<Self, Failure> {
-        let Some(name) = name else {
-            let file = tempfile::Builder::new().prefix("evictlab-").suffix(".kubeconfig").tempfile();
-            let mut file = file.map_err(infrastructure)?;
-            file.write_all(text.as_bytes()).map_err(infrastructure)?;
-            return Ok(Self::Temporary(file));
-        };
+impl Served {
+    fn write(kubeconfig: &str, name: Option<&str>, embedded: &EmbeddedOptions) -> Result<Self, Failure> {
         let state = StateDir::open().map_err(infrastructure)?;
+        let mut command = this_command()?;
+        let name = name.map_or_else(|| random_name(&mut command), str::to_owned);
         let versions = embedded.kubelets.iter().map(|kubelet| kubelet.version.to_string()).collect();
-        let served = ServedCluster::claim(&state, name, versions, this_command()?).map_err(bad_input)?;
-        let named = Self::Named(Box::new(served), state.clone());
-        let path = state.create_kubeconfig(name).map_err(infrastructure)?;
-        fs::write(path, text).map_err(infrastructure)?;
-        Ok(named)
+        let cluster = ServedCluster::claim(&state, &name, versions, command).map_err(bad_input)?;
+        let served = Self { cluster, state };
+        let path = served.state.create_kubeconfig(&name).map_err(infrastructure)?;
+        fs::write(path, kubeconfig).map_err(infrastructure)?;
+        Ok(served)
     }
 
-    fn path(&self) -> PathBuf {
-        match self {
-            Self::Temporary(file) => file.path().to_owned(),
-            Self::Named(served, state) => state.kubeconfig(&served.cluster),
-        }
+    fn kubeconfig(&self) -> PathBuf {
+        self.state.kubeconfig(&self.cluster.cluster)
     }
 }
 
-impl Drop for Kubeconfig {
+impl Drop for Served {
     fn drop(&mut self) {
-        if let Self::Named(served, state) = self {
-            served.forget(state);
-        }
+        self.cluster.forget(&self.state);
     }
+}
+
+/// Returns a random name, and adds it to the command that starts the server again.
+fn random_name(command: &mut ServerCommand) -> String {
+    let name = format!("evictlab-{}", new_run_id());
+    command.arguments.extend(["--name".to_owned(), name.clone()]);
+    name
 }
 
 /// The command of this process without `--detach`.

@@ -39,6 +39,7 @@ impl ServedCluster {
     pub(crate) fn with(options: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let mut server = evictlab(folder.path())
+            .env("EVICTLAB_STATE_DIR", folder.path().join("state"))
             .args(["cluster", "create", "--backend", "embedded"])
             .args(options)
             .stdout(Stdio::piped())

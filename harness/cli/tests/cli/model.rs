@@ -90,16 +90,23 @@ impl Drop for Served {
 #[test]
 fn a_served_cluster_deletes_its_kubeconfig() {
     let folder = tempfile::tempdir().unwrap();
-    let arguments = ["cluster", "create", "--backend", "embedded", "--kubelet", "v1.31", "--nodes", "2"];
-    let mut command = evictlab(&folder);
-    let mut served = Served(command.args(arguments).stdout(Stdio::piped()).spawn().unwrap());
-    let stdout = BufReader::new(served.0.stdout.take().unwrap()).lines().map(Result::unwrap);
-    let stdout: Vec<String> = stdout.take_while(|line| !line.starts_with("The cluster exists")).collect();
-    assert_eq!(stdout[0], "model of kubelet v1.31.14: v1-31-worker, v1-31-worker2");
-    let kubeconfig = stdout.iter().find_map(|line| line.strip_prefix("export KUBECONFIG=")).unwrap();
-    let mode = fs::metadata(kubeconfig).unwrap().permissions().mode();
-    assert_eq!(mode & 0o777, 0o600);
-    kill_process(Pid::from_raw(served.0.id() as i32).unwrap(), Signal::TERM).unwrap();
-    assert!(served.0.wait().unwrap().success());
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "files remain");
+    let serve = |signal: Signal| {
+        let arguments = ["cluster", "create", "--backend", "embedded", "--kubelet", "v1.31", "--nodes", "2"];
+        let mut command = evictlab(&folder);
+        let mut served = Served(command.args(arguments).stdout(Stdio::piped()).spawn().unwrap());
+        let stdout = BufReader::new(served.0.stdout.take().unwrap()).lines().map(Result::unwrap);
+        let stdout: Vec<String> = stdout.take_while(|line| !line.starts_with("The cluster exists")).collect();
+        assert_eq!(stdout[0], "model of kubelet v1.31.14: v1-31-worker, v1-31-worker2");
+        let kubeconfig = stdout.iter().find_map(|line| line.strip_prefix("export KUBECONFIG=")).unwrap();
+        let mode = fs::metadata(kubeconfig).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        kill_process(Pid::from_raw(served.0.id() as i32).unwrap(), signal).unwrap();
+        served.0.wait().unwrap()
+    };
+    assert!(serve(Signal::TERM).success());
+    assert!(files(folder.path()).is_empty(), "files remain");
+    serve(Signal::KILL);
+    assert!(!files(folder.path()).is_empty());
+    evictlab(&folder).args(["cluster", "list"]).output().unwrap();
+    assert!(files(folder.path()).is_empty(), "files of a killed server remain");
 }

@@ -3,17 +3,23 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
+use tempfile::TempDir;
+
 /// A cluster that is served until it is dropped.
 pub struct Served {
     server: Child,
+    /// Folder of its record.
+    _state: TempDir,
     /// Path of its kubeconfig.
     pub kubeconfig: String,
 }
 
 impl Served {
     pub fn new() -> Self {
+        let state = tempfile::tempdir().unwrap();
         let mut server = Command::new(env!("CARGO_BIN_EXE_evictlab"))
             .args(["cluster", "create", "--kubelet", "v1.36", "--eviction-hard", "memory.available<2Gi"])
+            .env("EVICTLAB_STATE_DIR", state.path())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()
@@ -22,7 +28,7 @@ impl Served {
         let mut lines = said.lines().map(Result::unwrap);
         let kubeconfig =
             lines.find_map(|line| line.strip_prefix("export KUBECONFIG=").map(str::to_owned)).unwrap();
-        Self { server, kubeconfig }
+        Self { server, _state: state, kubeconfig }
     }
 }
 
