@@ -257,7 +257,7 @@ impl CaseFiles {
     /// # Errors
     /// The files that were not parsed, and names that are not unique.
     pub fn parsed(self) -> Result<Vec<Arc<ParsedCase>>, LoadErrors> {
-        self.each(Ok)
+        collect(self.cases.into_iter().map(Ok), self.problems)
     }
 
     /// Checks all cases, and returns them ordered by suite and name.
@@ -266,48 +266,44 @@ impl CaseFiles {
     /// All problems of all files: the mistakes of one case do not prevent the others from being
     /// checked.
     pub fn checked(self) -> Result<Vec<Arc<LoadedCase>>, LoadErrors> {
-        self.each(ParsedCase::check)
-    }
-
-    fn each<C: Borrow<ParsedCase> + Send>(
-        self,
-        step: impl Fn(ParsedCase) -> Result<C, LoadErrors> + Sync,
-    ) -> Result<Vec<Arc<C>>, LoadErrors> {
-        let Self { cases: parsed, mut problems } = self;
-        let mut cases = vec![];
-        for case in in_parallel(parsed, step) {
-            match case {
-                Ok(case) => cases.push(Arc::new(case)),
-                Err(LoadErrors(more)) => problems.extend(more),
-            }
-        }
-        problems.extend(duplicate_names(&cases));
-        if !problems.is_empty() {
-            return Err(LoadErrors(problems));
-        }
-        cases.sort_by_key(order);
-        Ok(cases)
+        collect(in_parallel(self.cases, ParsedCase::check), self.problems)
     }
 }
 
+/// Returns the cases, ordered by suite and name, unless there is a problem.
+fn collect<C: Borrow<ParsedCase>>(
+    results: impl IntoIterator<Item = Result<C, LoadErrors>>,
+    mut problems: Vec<Problem>,
+) -> Result<Vec<Arc<C>>, LoadErrors> {
+    let mut cases = vec![];
+    for case in results {
+        match case {
+            Ok(case) => cases.push(Arc::new(case)),
+            Err(LoadErrors(more)) => problems.extend(more),
+        }
+    }
+    problems.extend(duplicate_names(&cases));
+    if !problems.is_empty() {
+        return Err(LoadErrors(problems));
+    }
+    cases.sort_by_key(order);
+    Ok(cases)
+}
+
 /// Applies `work` to all items, on all processors. Returns the results in the order of the items.
-fn in_parallel<T: Send, R: Send>(mut items: Vec<T>, work: impl Fn(T) -> R + Sync) -> Vec<R> {
+fn in_parallel<T: Send, R: Send>(items: Vec<T>, work: impl Fn(T) -> R + Sync) -> Vec<R> {
     let threads = thread::available_parallelism().map_or(1, NonZero::get);
     let share = items.len().div_ceil(threads).max(MIN_SHARE);
     if items.len() <= share {
         return items.into_iter().map(work).collect();
     }
-    let mut shares = vec![];
-    while !items.is_empty() {
-        shares.push(items.split_off(items.len().saturating_sub(share)));
-    }
-    let work = &work;
+    let (mut items, work) = (items.into_iter().peekable(), &work);
     thread::scope(|scope| {
-        let parts = shares
-            .into_iter()
-            .rev()
-            .map(|share| scope.spawn(move || share.into_iter().map(work).collect::<Vec<R>>()));
-        let parts: Vec<_> = parts.collect();
+        let mut parts = vec![];
+        while items.peek().is_some() {
+            let share: Vec<T> = items.by_ref().take(share).collect();
+            parts.push(scope.spawn(move || share.into_iter().map(work).collect::<Vec<R>>()));
+        }
         parts.into_iter().flat_map(|part| part.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
     })
 }

@@ -53,7 +53,7 @@ mod tests {
     use super::*;
     use crate::workload::{NamespaceGuards, Placement, object_manifest};
 
-    /// What a run leaves that is killed while a Deployment creates pods again.
+    /// A run that is killed leaves a Deployment, which creates evicted pods again.
     #[tokio::test]
     async fn a_deployment_ends_without_its_run() {
         let now = Timestamp::now();

@@ -129,19 +129,19 @@ impl Line {
     /// Breaks the line between words into lines of at most `width` columns, if possible. All but the
     /// first begin with `indent` spaces.
     pub fn wrapped(&self, width: usize, indent: usize) -> Vec<Self> {
-        let mut lines = vec![Self::default()];
-        let mut used = 0;
+        let (mut lines, mut line, mut used) = (vec![], Self::default(), 0);
         for (text, style) in &self.0 {
             for word in text.split_inclusive(' ') {
                 let is_full = used + word.trim_end().width() > width;
                 if is_full && used > indent && !word.trim().is_empty() {
-                    lines.push(Self(vec![(" ".repeat(indent), Style::Plain)]));
-                    used = indent;
+                    lines.push(line);
+                    (line, used) = (Self(vec![(" ".repeat(indent), Style::Plain)]), indent);
                 }
                 used += word.width();
-                lines.last_mut().unwrap_or(&mut Self::default()).0.push((word.to_owned(), *style));
+                line.0.push((word.to_owned(), *style));
             }
         }
+        lines.push(line);
         lines
     }
 

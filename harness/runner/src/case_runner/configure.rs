@@ -82,9 +82,9 @@ impl CaseRunner<'_> {
             observations.configz = Recorded::decode(applied.configz)?;
             observations.kubelet_config_overrides = config;
             let now = self.measure(&pressures).await?;
-            let moved = pressures.iter().zip(measured.iter().zip(&now)).find_map(has_moved);
-            let Some(moved) = moved.filter(|_| attempts < MAX_CONFIGURATIONS) else { return Ok(()) };
-            self.report_step(Phase::Tune, format!("{moved}; setting the threshold again"));
+            let change = pressures.iter().zip(measured.iter().zip(&now)).find_map(describe_change);
+            let Some(change) = change.filter(|_| attempts < MAX_CONFIGURATIONS) else { return Ok(()) };
+            self.report_step(Phase::Tune, format!("{change}; setting the threshold again"));
             (measured, attempts) = (now, attempts + 1);
         }
     }
@@ -178,7 +178,7 @@ fn each_signal(pressure: &Pressure) -> Vec<Pressure> {
 
 /// Describes a change of a signal that could put its threshold out of the ramp's reach, or let the
 /// ramp begin beyond it: what an earlier case held may become free while the kubelet restarts.
-fn has_moved((pressure, (before, now)): (&Pressure, (&SignalStatus, &SignalStatus))) -> Option<String> {
+fn describe_change((pressure, (before, now)): (&Pressure, (&SignalStatus, &SignalStatus))) -> Option<String> {
     let tolerance = DefaultDistances::of(pressure.signal).overshoot / 2;
     let change = |name: &str, before: u64, now: u64| {
         let [from, to] = [before, now].map(|amount| format_amount(pressure, amount));
@@ -240,7 +240,7 @@ mod tests {
             (&pids, status(9000, 0), status(9101, 0), Some("pid.available has changed from 9000 to 9101")),
         ];
         for (pressure, before, now, expected) in rows {
-            assert_eq!(has_moved((pressure, (&before, &now))).as_deref(), expected);
+            assert_eq!(describe_change((pressure, (&before, &now))).as_deref(), expected);
         }
     }
 

@@ -108,7 +108,9 @@ impl<W: Write> WatchView<W> {
         self.drawn = Some(now);
         let (Width(columns), Height(rows)) = (self.size)().unwrap_or((Width(80), Height(24)));
         let (columns, rows) = (usize::from(columns), usize::from(rows));
-        let block = frame(state, &self.options, &self.focus, Viewport { columns, rows, now });
+        // The screen leaves the last column empty.
+        let viewport = Viewport { columns: columns.saturating_sub(1), rows, now };
+        let block = frame(state, &self.options, &self.focus, viewport);
         self.screen.draw(above, block, columns)
     }
 
@@ -135,6 +137,7 @@ impl<W: Write> WatchView<W> {
 /// Size of a terminal, and the time of a drawing.
 #[derive(Clone, Copy)]
 pub(super) struct Viewport {
+    /// Maximum width of a line.
     pub columns: usize,
     pub rows: usize,
     pub now: Timestamp,
