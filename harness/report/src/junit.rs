@@ -191,8 +191,7 @@ fn not_run_row(state: &RunState, info: &CaseInfo, kubelet: &str) -> TestCase {
 fn describe(row: &mut TestCase, kubelet: &str, info: Option<&CaseInfo>) {
     row.add_property(Property::new("kubelet", kubelet));
     let Some(info) = info else { return };
-    let file = info.path.clone().unwrap_or_else(|| format!("cases/{}", info.file));
-    row.extra.insert("file".into(), file.into());
+    row.extra.insert("file".into(), info.repository_path().into());
     row.add_property(Property::new("suite", &info.suite));
     row.add_properties(info.upstream.iter().map(|link| Property::new("upstream", link)));
 }

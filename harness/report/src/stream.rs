@@ -287,3 +287,11 @@ pub struct CaseInfo {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub baseline: BTreeMap<String, Verdict>,
 }
+
+impl CaseInfo {
+    /// Path of the file for CI systems: as it was selected, or in a repository with the folder
+    /// `cases`.
+    pub(crate) fn repository_path(&self) -> String {
+        self.path.clone().unwrap_or_else(|| format!("cases/{}", self.file))
+    }
+}

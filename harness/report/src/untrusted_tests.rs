@@ -277,8 +277,8 @@ fn check_reports(events: &[RunEvent]) -> Result<(), TestCaseError> {
 
     let [log, annotations] = [log, annotations].map(|text| String::from_utf8(text).unwrap());
     prop_assert!(!has_controls(&log) && !has_commands(&log), "{log:?}");
-    let levels = ["::error title=", "::warning title=", "::notice title="];
-    prop_assert!(annotations.lines().all(|line| levels.iter().any(|level| line.starts_with(level))));
+    let annotation = regex::Regex::new("^::(error|warning|notice) (file=[^,:]*,)?title=[^,:]*::").unwrap();
+    prop_assert!(annotations.lines().all(|line| annotation.is_match(line)), "{annotations}");
     prop_assert!(!has_controls(&annotations), "{annotations:?}");
     let summary = fs::read_to_string(summary).unwrap();
     // In a code span, a tag is text.

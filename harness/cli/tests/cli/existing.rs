@@ -7,8 +7,10 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use k8s_openapi::api::core::v1::{Container, Namespace, Pod, ResourceQuota};
+use kube::Api;
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::Value;
+use serde_json::{Value, from_value, json};
 use tempfile::TempDir;
 
 /// A case whose pods state no limits.
@@ -311,27 +313,28 @@ impl ServedCluster {
         path.to_str().unwrap().to_owned()
     }
 
+    /// Uses a client of the cluster.
+    fn block_on<T>(&self, work: impl AsyncFnOnce(kube::Client) -> T) -> T {
+        tokio::runtime::Runtime::new().unwrap().block_on(async {
+            let kubeconfig = kube::config::Kubeconfig::read_from(&self.kubeconfig).unwrap();
+            let config = kube::Config::from_custom_kubeconfig(kubeconfig, &Default::default()).await.unwrap();
+            work(kube::Client::try_from(config).unwrap()).await
+        })
+    }
+
     /// Creates a pod on a node that does not belong to evictlab, though its namespace is named like
     /// those of runs.
     fn create_other_pod(&self, node: &str) {
-        let runtime = tokio::runtime::Runtime::new().unwrap();
-        runtime.block_on(async {
-            let kubeconfig = kube::config::Kubeconfig::read_from(&self.kubeconfig).unwrap();
-            let config = kube::Config::from_custom_kubeconfig(kubeconfig, &Default::default()).await.unwrap();
-            let client = kube::Client::try_from(config).unwrap();
-            let namespaces: kube::Api<k8s_openapi::api::core::v1::Namespace> = kube::Api::all(client.clone());
-            let namespace = serde_json::json!({"metadata": {"name": "evictlab-theirs"}});
-            namespaces
-                .create(&Default::default(), &serde_json::from_value(namespace).unwrap())
-                .await
-                .unwrap();
-            let pods: kube::Api<k8s_openapi::api::core::v1::Pod> =
-                kube::Api::namespaced(client, "evictlab-theirs");
-            let pod = serde_json::json!({
+        self.block_on(async |client| {
+            let namespaces: Api<Namespace> = Api::all(client.clone());
+            let namespace = json!({"metadata": {"name": "evictlab-theirs"}});
+            namespaces.create(&Default::default(), &from_value(namespace).unwrap()).await.unwrap();
+            let pods: Api<Pod> = Api::namespaced(client, "evictlab-theirs");
+            let pod = json!({
                 "metadata": {"name": "theirs"},
                 "spec": {"nodeName": node, "containers": [{"name": "c", "image": "agnhost"}]},
             });
-            let pod = serde_json::from_value(pod).unwrap();
+            let pod = from_value(pod).unwrap();
             // Pods are forbidden until a controller has made the default service account.
             while let Err(error) = pods.create(&Default::default(), &pod).await {
                 assert!(error.to_string().contains("serviceaccount \"default\" not found"), "{error}");
@@ -361,6 +364,58 @@ fn a_case_ends_when_pods_of_others_arrive() {
     let [_, verdict, why] = verdicts.values().next().unwrap();
     assert_eq!((status, verdict.as_str()), (0, "skipped"), "{why}");
     assert!(why.contains("with --allow-other-pods if they may be evicted"), "{why}");
+}
+
+#[test]
+fn the_api_server_guards_the_namespaces_of_cases() {
+    let cluster = ServedCluster::new();
+    let (mut run, _) = cluster.start_until("run", &[DELETION], "\"observe\"");
+    let (refusal, pods) = cluster.block_on(async |client| {
+        let label = kube::api::ListParams::default().labels("evictlab.dev/run");
+        let namespaces = Api::<Namespace>::all(client.clone()).list(&label).await.unwrap().items;
+        let names = namespaces.iter().map(|namespace| {
+            let labels = namespace.metadata.labels.as_ref().unwrap();
+            assert_eq!(labels["pod-security.kubernetes.io/enforce"], "baseline", "{labels:?}");
+            namespace.metadata.name.clone().unwrap()
+        });
+        let name = names.into_iter().find(|name| name.contains("graceful-delete")).unwrap();
+        let quotas = Api::<ResourceQuota>::namespaced(client.clone(), &name).list(&Default::default()).await;
+        let quotas = quotas.unwrap().items;
+        let [quota] = &quotas[..] else { panic!("{quotas:?}") };
+        let hard = quota.spec.as_ref().and_then(|spec| spec.hard.as_ref()).unwrap();
+        assert_eq!(hard["count/pods"].0, "300");
+        let api: Api<Pod> = Api::namespaced(client, &name);
+        let pods = api.list(&Default::default()).await.unwrap().items;
+        // As a controller whose pods are evicted would do it.
+        let pod = json!({
+            "metadata": {"generateName": "again-"},
+            "spec": {"containers": [{"name": "c", "image": "agnhost"}], "nodeSelector": {"no": "node"}},
+        });
+        let pod = from_value(pod).unwrap();
+        let mut created = pods.len();
+        let refusal = loop {
+            match api.create(&Default::default(), &pod).await {
+                Ok(_) => created += 1,
+                Err(error) => break error.to_string(),
+            }
+        };
+        assert_eq!(created, 300, "{refusal}");
+        (refusal, pods)
+    });
+    assert!(refusal.contains("exceeded quota"), "{refusal}");
+    assert!(!pods.is_empty());
+    let limits = |container: &Container| {
+        let resources = container.resources.as_ref().and_then(|resources| resources.limits.clone());
+        resources.unwrap_or_else(|| panic!("no limits: {container:?}"))
+    };
+    for pod in &pods {
+        let limits: Vec<_> = pod.spec.as_ref().unwrap().containers.iter().map(limits).collect();
+        assert!(limits.iter().all(|limits| limits.contains_key("memory")), "{limits:?}");
+        assert!(limits.iter().any(|limits| limits.contains_key("ephemeral-storage")), "{limits:?}");
+    }
+    kill_process(Pid::from_child(&run), Signal::INT).unwrap();
+    run.wait().unwrap();
+    assert!(cluster.gc().starts_with("0 namespaces removed from "), "it was not swept");
 }
 
 #[test]

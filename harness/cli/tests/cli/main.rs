@@ -42,6 +42,8 @@ mod output;
 mod parity;
 mod profile;
 mod report;
+#[cfg(target_os = "linux")]
+mod resize;
 mod size;
 mod stress;
 #[cfg(target_os = "linux")]

@@ -9,9 +9,6 @@ use crate::laboratory::Laboratory;
 use crate::plan::{Random, signal_name};
 use crate::strangers::Strangers;
 
-/// Duration of a run on a kept cluster, in milliseconds.
-const SPAN: u64 = 75_000;
-
 /// Runs, interrupts and kills runs until the time is over.
 pub fn soak(seed: u64, length: Duration) {
     let runtime = tokio::runtime::Runtime::new().unwrap();
@@ -25,12 +22,16 @@ pub fn soak(seed: u64, length: Duration) {
     let strangers =
         runtime.block_on(Strangers::create(kubeconfig.trim(), &[control_plane.as_str()], &container));
     let (mut interrupts, mut kills, mut completed) = (0, 0, 0);
+    let span = duration_of_a_run(&laboratory);
+    println!("a run takes {:.0} s", span.as_secs_f64());
     let began = Instant::now();
     let mut number = 0;
     while began.elapsed() < length {
         number += 1;
         let mut random = Random::new(seed, number);
-        let (signal, moment, collects) = (random.below(5), random.below(SPAN), random.below(SPAN));
+        let (signal, moment, collects) = (random.below(5), random.below(1000), random.below(1000));
+        let [moment, collects] =
+            [moment, collects].map(|per_mille| span.as_secs_f64() * per_mille as f64 / 1000.0);
         let signal = match signal {
             0 => None,
             1 | 2 => Some(Signal::KILL),
@@ -38,13 +39,13 @@ pub fn soak(seed: u64, length: Duration) {
             _ => Some(Signal::TERM),
         };
         let name = signal.map_or("no signal", signal_name);
-        println!("round {number}: {name} after {moment} ms, gc after {collects} ms");
+        println!("round {number}: {name} after {moment:.1} s, gc after {collects:.1} s");
         let mut run = laboratory.run_on_kept();
         if collects < moment {
-            run.wait_until(collects as f64 / 1000.0);
+            run.wait_until(collects);
             laboratory.gc();
         }
-        run.wait_until(moment as f64 / 1000.0);
+        run.wait_until(moment);
         if let Some(signal) = signal {
             run.send(signal);
         }
@@ -55,7 +56,7 @@ pub fn soak(seed: u64, length: Duration) {
             // A signal before its handler is installed.
             (Some(_), None) if !run.has_begun() => interrupts += 1,
             (_, Some(0)) => completed += 1,
-            _ => panic!("{name} at {moment} ms: {status}\n{}", run.output()),
+            _ => panic!("{name} at {moment:.1} s: {status}\n{}", run.output()),
         }
         runtime.block_on(strangers.assert_untouched());
     }
@@ -76,6 +77,14 @@ pub fn soak(seed: u64, length: Duration) {
     laboratory.assert_nothing_is_left();
     println!("{number} rounds: {completed} completed, {interrupts} interrupts, {kills} kills");
     println!("0 objects left, {untouched} objects of others untouched");
+}
+
+/// Signals are sent at random moments of a run, which takes this long.
+fn duration_of_a_run(laboratory: &Laboratory) -> Duration {
+    let began = Instant::now();
+    let mut run = laboratory.run_on_kept();
+    assert!(run.wait().success(), "{}", run.output());
+    began.elapsed()
 }
 
 /// The image of pause containers in a node.

@@ -5,7 +5,7 @@ use std::io::Write;
 use crate::markdown::same_outcome;
 use crate::run_state::{EndedCase, RunState};
 use crate::sink::{Report, ReportError};
-use crate::stream::{RunEvent, RunEventKind};
+use crate::stream::{CaseInfo, RunEvent, RunEventKind};
 use crate::words::{needs_attention, visible};
 use evictlab_judge::Verdict;
 
@@ -35,6 +35,15 @@ impl LevelState {
     }
 }
 
+/// An annotation.
+struct Annotation {
+    level: Level,
+    title: String,
+    text: String,
+    /// Path of the file of the case, which GitHub links if the repository has it.
+    file: Option<String>,
+}
+
 /// Level of an annotation; its value is the index in [`Annotations::levels`].
 #[derive(Clone, Copy)]
 enum Level {
@@ -50,11 +59,16 @@ impl<W: Write> Annotations<W> {
     }
 
     /// Writes an annotation, or holds it back for the last place.
-    fn write(&mut self, level: Level, title: &str, text: &str) -> Result<(), ReportError> {
-        let level = &mut self.levels[level as usize];
-        let (title, text) = (visible(title), visible(text));
-        let title = escape(&title).replace(':', "%3A").replace(',', "%2C");
-        let line = format!("::{} title={title}::{}", level.command, escape(&text));
+    fn write(&mut self, annotation: &Annotation) -> Result<(), ReportError> {
+        let level = &mut self.levels[annotation.level as usize];
+        let file = annotation.file.as_ref().map(|file| format!("file={},", escape_property(file)));
+        let line = format!(
+            "::{} {}title={}::{}",
+            level.command,
+            file.unwrap_or_default(),
+            escape_property(&annotation.title),
+            escape(&visible(&annotation.text))
+        );
         if level.written + 1 == MAX_ANNOTATIONS {
             level.held_back.get_or_insert((line, 0)).1 += 1;
             return Ok(());
@@ -65,8 +79,8 @@ impl<W: Write> Annotations<W> {
     }
 }
 
-/// Level, title and text of the annotation for the case that ended last; `None` if it needs none.
-fn case_annotation(run: &RunState) -> Option<(Level, String, String)> {
+/// The annotation for the case that ended last; `None` if it needs none.
+fn case_annotation(run: &RunState) -> Option<Annotation> {
     let (ended, before) = run.ended.split_last()?;
     if run.is_as_expected(ended) || before.iter().any(|other| same_outcome(other, ended)) {
         return None;
@@ -85,7 +99,8 @@ fn case_annotation(run: &RunState) -> Option<(Level, String, String)> {
         Some(expected) => format!("Expected by the baseline: {expected}. {}", judgement.why),
         None => judgement.why.clone(),
     };
-    Some((level, format!("{verdict}: {}", id.full_title()), text))
+    let file = run.case_info(id).map(CaseInfo::repository_path);
+    Some(Annotation { level, title: format!("{verdict}: {}", id.full_title()), text, file })
 }
 
 impl<W: Write + Send> Report for Annotations<W> {
@@ -96,11 +111,11 @@ impl<W: Write + Send> Report for Annotations<W> {
     fn on_event(&mut self, event: &RunEvent, run: &RunState) -> Result<(), ReportError> {
         match &event.what {
             RunEventKind::CaseEnded { .. } => {
-                let Some((level, title, text)) = case_annotation(run) else { return Ok(()) };
-                self.write(level, &title, &text)
+                case_annotation(run).map_or(Ok(()), |annotation| self.write(&annotation))
             }
             RunEventKind::ClusterFailed { cluster, error, .. } => {
-                self.write(Level::Error, &format!("cluster {cluster} failed"), error)
+                let title = format!("cluster {cluster} failed");
+                self.write(&Annotation { level: Level::Error, title, text: error.clone(), file: None })
             }
             _ => Ok(()),
         }
@@ -122,6 +137,11 @@ impl<W: Write + Send> Report for Annotations<W> {
         }
         Ok(self.out.flush()?)
     }
+}
+
+/// Escapes the value of a property of a workflow command.
+fn escape_property(text: &str) -> String {
+    escape(&visible(text)).replace(':', "%3A").replace(',', "%2C")
 }
 
 /// Escapes text for a workflow command.
@@ -163,10 +183,16 @@ mod tests {
     #[test]
     fn respects_the_limit_of_github() {
         for (failures, last) in [
-            (failures(10, 1), "::error title=failed%3A message/case-10 on v1.32.13::el1 is missing"),
+            (
+                failures(10, 1),
+                "::error file=cases/message/case-10.yaml,title=failed%3A message/case-10 on v1.32.13::el1 is missing",
+            ),
             (failures(11, 1), "::error title=evictlab::2 more, see the job summary"),
             // Attempts with the same outcome share one annotation.
-            (failures(10, 3), "::error title=failed%3A message/case-10 on v1.32.13::el1 is missing"),
+            (
+                failures(10, 3),
+                "::error file=cases/message/case-10.yaml,title=failed%3A message/case-10 on v1.32.13::el1 is missing",
+            ),
         ] {
             let text = annotated(&failures);
             assert_eq!((text.lines().count(), text.lines().last()), (MAX_ANNOTATIONS, Some(last)), "{text}");
@@ -182,9 +208,9 @@ mod tests {
         assert_eq!(
             text.lines().collect::<Vec<_>>(),
             [
-                "::error title=reproduced%3A message/b on v1.32.13::Expected by the baseline: passed. so it was",
-                "::error title=passed%3A message/c on v1.32.13::Expected by the baseline: failed. so it was",
-                "::warning title=inconclusive%3A message/d on v1.32.13::so it was",
+                "::error file=cases/message/b.yaml,title=reproduced%3A message/b on v1.32.13::Expected by the baseline: passed. so it was",
+                "::error file=cases/message/c.yaml,title=passed%3A message/c on v1.32.13::Expected by the baseline: failed. so it was",
+                "::warning file=cases/message/d.yaml,title=inconclusive%3A message/d on v1.32.13::so it was",
             ]
         );
     }

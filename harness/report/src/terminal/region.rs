@@ -9,8 +9,7 @@ use crate::run_state::{Cluster, RunStart, RunState, RunningCase};
 use crate::words::{count, needs_attention};
 use evictlab_judge::Verdict;
 
-/// Maximum number of lines of the region. A run on many nodes leaves room for failures above it,
-/// and the lines still fit on 24 rows if a terminal of half the width wraps them.
+/// Maximum number of lines of the region. A run on many nodes leaves room for failures above it.
 const MAX_LINES: usize = 10;
 /// Maximum width of the progress bar.
 const MAX_BAR: usize = 24;
@@ -30,11 +29,10 @@ pub(super) struct Times {
     pub busy: Duration,
 }
 
-/// Draws the region for a terminal of this size: at most `rows` - 2 lines, each narrower than
-/// `columns`.
-pub(super) fn draw_region(state: &RunState, times: Times, columns: usize, rows: usize) -> Vec<Line> {
+/// Draws the region: at most `room` lines, each narrower than `columns`.
+pub(super) fn draw_region(state: &RunState, times: Times, columns: usize, room: usize) -> Vec<Line> {
     let Some(run) = &state.run else { return vec![] };
-    let room = rows.saturating_sub(2).min(MAX_LINES);
+    let room = room.min(MAX_LINES);
     let mut lines = vec![];
     if room > 2 {
         lines = activities(state, run, times.now, columns, room - 2);
@@ -191,35 +189,35 @@ mod tests {
     use crate::{RunEvent, RunEventKind, fixtures};
 
     /// The region at a time of the fixture run, which is also the real time.
-    fn drawn(until: f64, columns: usize, rows: usize) -> String {
+    fn drawn(until: f64, columns: usize, room: usize) -> String {
         let now = fixtures::event(until, fixtures::run_started(&[], &[])).at;
         let events: Vec<RunEvent> =
             fixtures::full_run().into_iter().filter(|event| event.at <= now).collect();
         let elapsed = Duration::from_secs_f64(until);
         let times = Times { now, elapsed, busy: elapsed.saturating_sub(Duration::from_secs(30)) };
-        let lines = draw_region(&fixtures::state_after(&events), times, columns, rows);
-        assert!(lines.len() <= rows.saturating_sub(2), "{} lines in {rows}", lines.len());
+        let lines = draw_region(&fixtures::state_after(&events), times, columns, room);
+        assert!(lines.len() <= room, "{} lines in {room}", lines.len());
         assert!(lines.iter().all(|line| line.width() < columns), "more than {columns} columns");
         lines.iter().map(|line| line.text(false) + "\n").collect()
     }
 
     #[test]
     fn region_by_time_and_size() {
-        for (name, until, columns, rows) in [
-            ("cluster", 28.5, 80, 24),
-            ("running", 37.5, 80, 24),
-            ("narrow", 37.5, 40, 24),
-            ("low", 37.5, 80, 5),
-            ("failures", 48.5, 80, 24),
+        for (name, until, columns, room) in [
+            ("cluster", 28.5, 80, 22),
+            ("running", 37.5, 80, 22),
+            ("narrow", 37.5, 40, 22),
+            ("low", 37.5, 80, 3),
+            ("failures", 48.5, 80, 22),
         ] {
-            insta::assert_snapshot!(format!("region_{name}"), drawn(until, columns, rows));
+            insta::assert_snapshot!(format!("region_{name}"), drawn(until, columns, room));
         }
     }
 
     #[test]
     fn fits_every_terminal_size() {
-        for (columns, rows) in (1..100).flat_map(|columns| (0..30).map(move |rows| (columns, rows))) {
-            drawn(37.5, columns, rows);
+        for (columns, room) in (1..100).flat_map(|columns| (0..28).map(move |room| (columns, room))) {
+            drawn(37.5, columns, room);
         }
     }
 
@@ -234,7 +232,7 @@ mod tests {
         }));
         let events: Vec<RunEvent> = events.into_iter().map(|what| fixtures::event(0.0, what)).collect();
         let times = Times { now: events[0].at, elapsed: Duration::ZERO, busy: Duration::ZERO };
-        let lines = draw_region(&fixtures::state_after(&events), times, 80, 24);
+        let lines = draw_region(&fixtures::state_after(&events), times, 80, 22);
         let texts: Vec<String> = lines.iter().map(|line| line.text(false)).collect();
         assert_eq!(texts.len(), MAX_LINES - 1, "no totals yet: {texts:?}");
         assert_eq!(texts[MAX_LINES - 3], "33 more cases running");
@@ -255,7 +253,7 @@ mod tests {
         }
         let now = fixtures::event(100.0, fixtures::run_started(&[], &[])).at;
         let times = Times { now, elapsed: Duration::from_secs(12), busy: Duration::from_secs(9) };
-        let lines = draw_region(&fixtures::state_after(&events), times, 80, 24);
+        let lines = draw_region(&fixtures::state_after(&events), times, 80, 22);
         let last = lines.last().unwrap().text(false);
         assert!(last.ends_with(" 3/8  12s, about 15s left, 1m40s simulated"), "{last}");
     }

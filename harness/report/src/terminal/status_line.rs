@@ -22,20 +22,20 @@ const REDRAW_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Reports steps and counts, for standard error. Threads may share it. Errors are ignored: a closed
 /// terminal must not end the command.
-pub struct StatusLine<W> {
+pub struct StatusLine<W: Write> {
     output: Mutex<Output<W>>,
     is_live: bool,
     verbosity: Verbosity,
     started: Instant,
 }
 
-struct Output<W> {
+struct Output<W: Write> {
     screen: Screen<W>,
     size: fn() -> Option<(Width, Height)>,
     drawn: Option<Instant>,
 }
 
-impl<W> fmt::Debug for StatusLine<W> {
+impl<W: Write> fmt::Debug for StatusLine<W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("StatusLine").field("is_live", &self.is_live).finish_non_exhaustive()
     }

@@ -486,6 +486,7 @@ fn redraws_the_table_below_the_log() {
     assert_eq!(texts(next.clone()).len(), 1, "the table shows the first candidate");
     watch_view.update(&state, &next, at(8)).unwrap();
     let mut terminal = vt100::Parser::new(20, 100, 0);
+    drop(watch_view);
     terminal.process(String::from_utf8(out).unwrap().replace('\n', "\r\n").as_bytes());
     let screen = terminal.screen();
     let rows: Vec<String> = screen.rows(0, 100).map(|row| row.trim_end().to_owned()).collect();

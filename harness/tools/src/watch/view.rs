@@ -20,7 +20,7 @@ use evictlab_rules::threshold::MissingDefaults;
 
 /// The output of a watch.
 #[derive(Debug)]
-pub struct WatchView<W> {
+pub struct WatchView<W: Write> {
     screen: Screen<W>,
     size: fn() -> Option<(Width, Height)>,
     options: ViewOptions,
