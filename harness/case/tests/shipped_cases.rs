@@ -142,13 +142,13 @@ fn suites_are_complete() {
     }
     let expected = [
         ("end-state", 12),
-        ("file-systems", 6),
+        ("file-systems", 7),
         ("limits", 16),
         ("message", 14),
         ("out-of-memory", 8),
         ("pids", 3),
         ("ranking", 21),
-        ("relatives", 19),
+        ("relatives", 20),
         ("signals", 7),
         ("storage", 9),
         ("thresholds", 23),

@@ -701,7 +701,7 @@ fn an_eviction_before_the_data_were_deleted_is_inconclusive() {
 /// Image garbage collection may end the pressure before the kubelet evicts a pod.
 #[test]
 fn a_disk_that_was_freed_before_any_eviction_is_inconclusive() {
-    let with_last_of_images = |expect: &str, mib: u64, images: u64| {
+    let with_last_and_minimum = |expect: &str, mib: u64, images: u64, minimum: &str| {
         let case = case(expect, ", pressure: {signal: nodefs.available}");
         let sample = |at: u32, mib: u64, images: u64| {
             let mut sample = sample(at, &["web", "db"]);
@@ -711,15 +711,22 @@ fn a_disk_that_was_freed_before_any_eviction_is_inconclusive() {
             sample
         };
         let mut observed = observations();
-        observed["configz"] = json!({"evictionHard": {"nodefs.available": "100Mi"}});
+        observed["configz"] = json!({
+            "evictionHard": {"nodefs.available": "100Mi"},
+            "evictionMinimumReclaim": {"nodefs.available": minimum},
+        });
         observed["samples"] = json!([sample(33, 90, 500), sample(39, mib, images)]);
         result(&case, observed)
     };
+    let with_last_of_images =
+        |expect: &str, mib: u64, images: u64| with_last_and_minimum(expect, mib, images, "0");
     let with_last = |expect: &str, mib: u64| with_last_of_images(expect, mib, 500);
     let why = "the pressure on nodefs.available ended before any eviction: at last it was 300Mi; images or \
                dead containers of 200Mi were deleted";
     let deleted = with_last_of_images("{evicted: [web]}", 300, 300);
     assert_inconclusive(&deleted, InconclusiveReason::ReclaimSufficed, why);
+    let deleted = with_last_and_minimum("{evicted: [web]}", 300, 300, "250Mi");
+    assert_eq!(deleted.verdict, Verdict::Failed, "less than the minimum was reclaimed");
     let why = "the pressure on nodefs.available ended before any eviction: at last it was 300Mi";
     assert_inconclusive(&with_last("{evicted: [web]}", 300), InconclusiveReason::ThresholdNotReached, why);
     assert_eq!(with_last("{evicted: [web]}", 80).verdict, Verdict::Failed, "the pressure lasts");

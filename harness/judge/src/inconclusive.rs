@@ -463,7 +463,8 @@ fn freed_imagefs_bytes(samples: &[Sample]) -> i64 {
 
 /// Finds a pressure on a disk that ended before any pod was evicted: the kubelet has deleted unused
 /// images or dead containers, or something else has freed the disk. A kubelet that evicts nobody
-/// leaves the pods their data, and the pressure lasts.
+/// leaves the pods their data, and the pressure lasts; it also lasts while less than the minimum
+/// reclaim is available beyond a threshold that was crossed.
 fn pressure_ended(
     case: &Case,
     expectation: &Expectation<'_>,
@@ -475,9 +476,18 @@ fn pressure_ended(
     if !is_on_disk || expectation.evicted().is_empty() || has_eviction {
         return None;
     }
-    let last = Observation::from_node_stats(signal, &evidence.samples.last()?.node)?;
+    let observations: Vec<Observation> = evidence
+        .samples
+        .iter()
+        .filter_map(|sample| Observation::from_node_stats(signal, &sample.node))
+        .collect();
+    let last = observations.last()?;
+    let lasts = |threshold: &Threshold| {
+        let was_crossed = observations.iter().any(|observed| threshold.is_met(observed, false));
+        threshold.is_met(last, was_crossed)
+    };
     let mut thresholds = evidence.thresholds.iter().filter(|threshold| threshold.signal == signal);
-    if thresholds.any(|threshold| threshold.is_met(&last, false)) {
+    if thresholds.any(lasts) {
         return None;
     }
     let ended =

@@ -150,7 +150,7 @@ pub(super) fn make_dir(dir: &Path) -> Result<(), ReportError> {
 /// Checks that a file of 1 MiB can be written, before a cluster is created.
 pub(super) fn ensure_writable(dir: &Path) -> Result<(), ReportError> {
     let probe = dir.join(".room");
-    write_file(&probe, &[0; MIB as usize])?;
+    write_file(&probe, &vec![0; MIB as usize])?;
     fs::remove_file(&probe).map_err(|source| ReportError::Write { path: probe, source })
 }
 

@@ -58,13 +58,10 @@ pub(super) async fn delete_namespaces(
         stream::iter(deletions).buffer_unordered(MAX_REQUESTS).try_collect::<()>().await?;
     }
     wait::until(DELETION_TIMEOUT, Duration::from_millis(500), async || {
-        match Namespace::list(client, Some(run)).await {
+        match Namespace::list_obstacles(client, run).await {
             Err(error) => Probe::Pending(error.to_string()),
             Ok(remaining) if remaining.is_empty() => Probe::Done(()),
-            Ok(remaining) => {
-                let names: Vec<String> = remaining.into_iter().map(|namespace| namespace.name).collect();
-                Probe::Pending(names.join(", "))
-            }
+            Ok(remaining) => Probe::Pending(remaining.join(", ")),
         }
     })
     .await
@@ -155,21 +152,41 @@ mod tests {
         }
     }
 
-    /// The kubelet cannot end the pods of a node that died.
-    #[tokio::test(start_paused = true)]
-    async fn namespaces_with_pods_on_a_dead_node_are_removed() {
+    /// A cluster with one node, and a pod in a namespace of the run `r`.
+    async fn cluster_with_a_pod() -> (evictlab_embedded::Cluster, Client, Namespace, AbortOnDropHandle<()>) {
         let node = NodeOptions::new("a".to_owned(), "v1.32.13".parse().unwrap());
         let options = Options::new(0, Timestamp::UNIX_EPOCH, vec![node]);
         let cluster = evictlab_embedded::Cluster::new(options).unwrap();
         let client = Client::new(cluster.router(), "default");
         let driven = cluster.clone();
-        let _driver = AbortOnDropHandle::new(tokio::spawn(async move { driven.live().await }));
+        let driver = AbortOnDropHandle::new(tokio::spawn(async move { driven.live().await }));
         wait_until_ready(&client, 1).await.unwrap();
         let namespace = Namespace::create(&client, "r", "case", Default::default()).await.unwrap();
         let container = json!({"name": "c", "image": "agnhost:2.52", "command": ["sleep", "infinity"]});
         let spec = json!({"nodeName": "a", "containers": [container]});
         let pod = json!({"metadata": {"name": "p"}, "spec": spec});
         namespace.create_pod(&pod).await.unwrap();
+        (cluster, client, namespace, driver)
+    }
+
+    /// Something in the cluster adds finalizers to pods, as controllers of jobs or of backups do.
+    #[tokio::test(start_paused = true)]
+    async fn a_finalizer_that_keeps_a_pod_is_named() {
+        let (_cluster, client, namespace, _driver) = cluster_with_a_pod().await;
+        let pods = kube::Api::<k8s_openapi::api::core::v1::Pod>::namespaced(client.clone(), &namespace.name);
+        let patch = kube::api::Patch::Merge(json!({"metadata": {"finalizers": ["example.com/keep"]}}));
+        pods.patch("p", &Default::default(), &patch).await.unwrap();
+        let error = delete_namespaces(&client, "cluster", "r").await.unwrap_err().to_string();
+        assert!(error.contains("p (kept by the finalizers example.com/keep)"), "{error}");
+        let patch = kube::api::Patch::Merge(json!({"metadata": {"finalizers": null}}));
+        pods.patch("p", &Default::default(), &patch).await.unwrap();
+        assert_eq!(delete_namespaces(&client, "cluster", "r").await.unwrap(), 1);
+    }
+
+    /// The kubelet cannot end the pods of a node that died.
+    #[tokio::test(start_paused = true)]
+    async fn namespaces_with_pods_on_a_dead_node_are_removed() {
+        let (cluster, client, namespace, _driver) = cluster_with_a_pod().await;
         let faults = evictlab_fault::parse("node-gone: {}").unwrap();
         let scope = FaultScope { namespace: Some(namespace.name.clone()), node: Some("a".to_owned()) };
         cluster.inject_faults(&faults, &scope);

@@ -1,7 +1,9 @@
 //! The kind backend: new clusters for a run, or a kept one.
 
 use std::rc::Rc;
+use std::time::Duration;
 
+use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::cluster::{Cluster, NewCluster};
@@ -21,6 +23,10 @@ use crate::plan::{ClusterPlan, ClusterProgress, NodeRequirements, TeardownContex
 
 /// Number of attempts to create a cluster on a host that is too slow for the timeouts of kind.
 const CREATE_ATTEMPTS: u32 = 3;
+
+/// Maximum time of waiting for another process that uses a kept cluster: `gc` and `cluster start`
+/// take seconds, a run takes minutes.
+const BRIEF_USE: Duration = Duration::from_secs(30);
 
 /// Reason that a reused cluster is kept.
 const REUSED: &str = "it existed before";
@@ -186,7 +192,7 @@ impl KindState {
         progress: ClusterProgress<'_>,
     ) -> Result<Cluster, ClusterError> {
         let mut cluster = self.open_cluster(plan, progress).await?;
-        cluster.take(self.options.owner.clone()).await?;
+        self.take(&mut cluster, cancel, progress).await?;
         let preparation = async {
             let step = progress.step;
             cluster.install_kubelets(&plan.kubelets, step).await?;
@@ -195,6 +201,29 @@ impl KindState {
         };
         let prepared = cancel.run_until_cancelled(preparation).await;
         prepared.unwrap_or(Err(ClusterError::Interrupted)).map(|()| cluster)
+    }
+
+    /// Takes a kept cluster, and waits if another process uses it for a moment.
+    async fn take(
+        &self,
+        cluster: &mut Cluster,
+        cancel: &CancellationToken,
+        progress: ClusterProgress<'_>,
+    ) -> Result<(), ClusterError> {
+        let began = Instant::now();
+        let mut holder = None;
+        loop {
+            match cluster.take(self.options.owner.clone()).await {
+                Err(ClusterError::InUse { pid, .. }) if began.elapsed() < BRIEF_USE => {
+                    if holder.replace(pid) != Some(pid) {
+                        (progress.step)(&format!("waiting for process {pid}, which uses the cluster"));
+                    }
+                    let pause = cancel.run_until_cancelled(sleep(Duration::from_millis(500)));
+                    pause.await.ok_or(ClusterError::Interrupted)?;
+                }
+                taken => return taken,
+            }
+        }
     }
 
     /// Claims the name of a new cluster.

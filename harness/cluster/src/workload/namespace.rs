@@ -191,6 +191,12 @@ impl Namespace {
         Ok(listed.iter().map(|found| Self { name: found.name_any(), client: client.clone() }).collect())
     }
 
+    /// Lists the namespaces of a run as lines, which state why the API server cannot remove them.
+    pub(crate) async fn list_obstacles(client: &Client, run: &str) -> Result<Vec<String>, StageError> {
+        let listed = list_labelled(client, &format!("{RUN_LABEL}={run}")).await?;
+        Ok(listed.iter().map(with_obstacles).collect())
+    }
+
     /// Lists the namespaces of all runs except some.
     pub(crate) async fn list_except(
         client: &Client,
@@ -276,7 +282,7 @@ impl Namespace {
             match pods.list(&ListParams::default()).await {
                 Ok(listed) if listed.items.is_empty() => Probe::Done(()),
                 Ok(listed) => {
-                    Probe::Pending(listed.iter().map(ResourceExt::name_any).collect::<Vec<_>>().join(", "))
+                    Probe::Pending(listed.iter().map(with_finalizers).collect::<Vec<_>>().join(", "))
                 }
                 Err(error) => Probe::Pending(error.to_string()),
             }
@@ -348,6 +354,25 @@ async fn list_labelled(client: &Client, label: &str) -> Result<Vec<ApiNamespace>
     Ok(namespaces)
 }
 
+/// Returns the name of an object, and the finalizers that keep it.
+fn with_finalizers(object: &Pod) -> String {
+    match object.finalizers() {
+        [] => object.name_any(),
+        finalizers => format!("{} (kept by the finalizers {})", object.name_any(), finalizers.join(", ")),
+    }
+}
+
+/// Returns the name of a namespace that is being deleted, and what its controller waits for.
+fn with_obstacles(namespace: &ApiNamespace) -> String {
+    let conditions = namespace.status.as_ref().and_then(|status| status.conditions.as_deref());
+    let holds = conditions.unwrap_or_default().iter().filter(|condition| condition.status == "True");
+    let messages: Vec<&str> = holds.filter_map(|condition| condition.message.as_deref()).collect();
+    match &messages[..] {
+        [] => namespace.name_any(),
+        messages => format!("{} ({})", namespace.name_any(), messages.join("; ")),
+    }
+}
+
 pub(super) fn api_error(operation: &str, source: kube::Error) -> StageError {
     StageError::Api { operation: operation.to_owned(), source: Box::new(source) }
 }
@@ -356,5 +381,37 @@ pub(super) fn refused(verb: &'static str, object: &str, source: kube::Error) -> 
     match source {
         kube::Error::Api(status) => StageError::Refused { verb, object: object.to_owned(), status },
         source => api_error(&format!("{verb} {object}"), source),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn remaining_namespaces_state_what_keeps_them() {
+        let condition = |kind: &str, status: &str, message: &str| json!({"type": kind, "status": status, "message": message});
+        let content = "Some resources are remaining: services. has 1 resource instances";
+        let finalizers = "Some content in the namespace has finalizers remaining: \
+                          service.kubernetes.io/load-balancer-cleanup in 1 resource instances";
+        let rows = [
+            (json!([]), "evictlab-a".to_owned()),
+            (
+                json!([
+                    condition(
+                        "NamespaceDeletionDiscoveryFailure",
+                        "False",
+                        "All resources successfully discovered"
+                    ),
+                    condition("NamespaceContentRemaining", "True", content),
+                    condition("NamespaceFinalizersRemaining", "True", finalizers),
+                ]),
+                format!("evictlab-a ({content}; {finalizers})"),
+            ),
+        ];
+        for (conditions, expected) in rows {
+            let namespace = json!({"metadata": {"name": "evictlab-a"}, "status": {"conditions": conditions}});
+            assert_eq!(with_obstacles(&serde_json::from_value(namespace).unwrap()), expected);
+        }
     }
 }

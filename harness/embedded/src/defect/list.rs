@@ -219,6 +219,7 @@ defects! {
         ReclaimKeepsImages except 29 to 31 = "Unused images are not deleted before pods are evicted.",
         ReclaimIgnoresLayout = "Containers and images are deleted for a file system that does not have them.",
         ReclaimDeletesPinned except 29 to 31 = "Pinned images are deleted, too.",
+        ReclaimMinimumIgnored except 29 to 31 = "Deleting images is enough without evictionMinimumReclaim.",
         ReclaimWithoutCheck except 29 to 31 = "A pod is evicted even if deleting containers and images was enough.",
     }
     Metrics {
@@ -280,6 +281,7 @@ defects! {
         PreemptionTakesAll = "A critical pod preempts all pods.",
         PreemptionByHighestQos = "Guaranteed pods are preempted before BestEffort ones.",
         PreemptionTakesLargest = "The pod with the largest request is preempted instead of the nearest.",
+        PreemptionTakesSmallest = "The pods with the smallest requests are preempted, however many it takes.",
         PreemptionReasonDiffers = "A preempted pod has the reason Evicted.",
         PreemptionNotCounted = "The metric kubelet_preemptions does not count.",
         PreemptionWithoutEvent = "The preemption of a pod causes no event.",

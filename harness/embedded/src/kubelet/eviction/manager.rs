@@ -333,7 +333,8 @@ impl Manager {
     /// Returns whether no threshold is met after a reclaim.
     pub(crate) fn relieved(&self, sample: &Sample) -> bool {
         let observations = observations(&sample.node, &self.settings.defects);
-        let is_met = |thresholds: &[Threshold]| !met(thresholds, &observations, |_| true).is_empty();
+        let with_minimum = !self.has(Defect::ReclaimMinimumIgnored);
+        let is_met = |thresholds: &[Threshold]| !met(thresholds, &observations, |_| with_minimum).is_empty();
         !self.has(Defect::ReclaimWithoutCheck) && !is_met(&self.thresholds) && !is_met(&self.appended)
     }
 

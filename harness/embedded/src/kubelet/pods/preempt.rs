@@ -157,25 +157,43 @@ impl Kubelet {
             true => (guaranteed, best_effort),
             false => (best_effort, guaranteed),
         };
-        let largest = self.has(Defect::PreemptionTakesLargest);
-        let first = nearest(guaranteed, without(&wants, best_effort.iter().chain(&burstable)), largest)?;
-        let second = nearest(burstable, without(&wants, best_effort.iter().chain(&first)), largest)?;
-        let third = nearest(best_effort, without(&wants, second.iter().chain(&first)), largest)?;
+        let choice = match () {
+            () if self.has(Defect::PreemptionTakesLargest) => Choice::NearestThenLargest,
+            () if self.has(Defect::PreemptionTakesSmallest) => Choice::Smallest,
+            () => Choice::NearestThenSmallest,
+        };
+        let first = choose(guaranteed, without(&wants, best_effort.iter().chain(&burstable)), choice)?;
+        let second = choose(burstable, without(&wants, best_effort.iter().chain(&first)), choice)?;
+        let third = choose(best_effort, without(&wants, second.iter().chain(&first)), choice)?;
         let victims = third.iter().chain(&second).chain(&first);
         Ok(victims.map(|candidate| candidate.uid.clone()).collect())
     }
 }
 
-/// Selects the pods whose requests come closest to the missing amounts, until nothing is missing;
-/// of equally close ones the smallest, or the largest with `largest`.
-fn nearest<'a>(
+/// Which pod is preempted next.
+#[derive(Clone, Copy)]
+enum Choice {
+    /// The one whose requests come closest to the missing amounts; of equally close ones the
+    /// smallest. This takes as few pods as possible.
+    NearestThenSmallest,
+    /// The same, but the largest of equally close ones.
+    NearestThenLargest,
+    /// The smallest.
+    Smallest,
+}
+
+/// Selects pods until nothing is missing (`getPodsToPreemptByDistance`).
+fn choose<'a>(
     mut pods: Vec<Candidate<'a>>,
     mut wants: Wants,
-    largest: bool,
+    choice: Choice,
 ) -> Result<Vec<Candidate<'a>>, Rejection> {
     let mut taken = Vec::new();
     while !wants.is_empty() {
         let distance = |candidate: &Candidate| -> f64 {
+            if matches!(choice, Choice::Smallest) {
+                return 0.0;
+            }
             wants
                 .iter()
                 .map(|(resource, wanted)| {
@@ -191,9 +209,9 @@ fn nearest<'a>(
         for (index, candidate) in pods.iter().enumerate() {
             let far = distance(candidate);
             let better = best.is_none_or(|(at, least)| {
-                let is_preferred = match largest {
-                    true => size(candidate) >= size(&pods[at]),
-                    false => size(candidate) <= size(&pods[at]),
+                let is_preferred = match choice {
+                    Choice::NearestThenLargest => size(candidate) >= size(&pods[at]),
+                    Choice::NearestThenSmallest | Choice::Smallest => size(candidate) <= size(&pods[at]),
                 };
                 far < least || far == least && is_preferred
             });
