@@ -733,6 +733,37 @@ fn a_disk_that_was_freed_before_any_eviction_is_inconclusive() {
     assert_eq!(with_last("{evicted: []}", 300).verdict, Verdict::Passed);
 }
 
+/// The node was measured after the container whose memory it contains, and the pod ended before the
+/// container was measured again.
+#[test]
+fn a_message_by_old_statistics_of_a_container_is_inconclusive() {
+    const LOW: &str = "The node was low on resource: memory. Container el1 was using 8Mi, request is 0, has larger consumption of memory. ";
+    let with_growth = |mib: i64| {
+        let memory = |second: u32, mib: i64| json!({"time": format!("2026-11-21T00:45:{second:02}Z"), "workingSetBytes": mib << 20});
+        let sample = |second: u32, node: Value| {
+            let mut sample = sample(second, &["web", "db"]);
+            sample["node"]["memory"] = node;
+            sample["pods"][0]["containers"][0]["memory"] = memory(42, 8);
+            sample
+        };
+        let mut observed = with_eviction();
+        observed["samples"] = json!([sample(42, memory(41, 300)), sample(44, memory(44, 300 + mib))]);
+        observed["podsFinal"][0]["status"]["message"] = json!(LOW);
+        observed["events"][0]["message"] = json!(LOW);
+        observed["events"][0]["metadata"]["annotations"] = json!({"offending_containers": "el1",
+            "offending_containers_usage": "8Mi", "starved_resource": "memory"});
+        observed
+    };
+    let message = "message: {resource: memory, containers: {el1: {usage: '>=100Mi', request: '0'}}}";
+    let case = case(&format!("{{evicted: [web], {message}}}"), "");
+    let why = "pressure outran the statistics of el1 of web: the message reports 8Mi, the Summary showed 8Mi before \
+               the eviction, and the node used 240Mi more since it had measured the container";
+    assert_inconclusive(&result(&case, with_growth(240)), InconclusiveReason::StatsOutrun, why);
+    // The memory is not that of the container.
+    let other = result(&case, with_growth(40));
+    assert_eq!(other.verdict, Verdict::Failed, "{other:#?}");
+}
+
 /// A pod that is ranked by a measurement from before its container grew explains a wrong victim,
 /// and that a known bug of the ranking did not show.
 #[test]

@@ -1,7 +1,7 @@
 //! Reasons why the evidence does not suffice for a verdict, each with the figures behind it.
 
 use evictlab_rules::invariant::{EvictedEvent, Invariant};
-use evictlab_rules::message::{EvictionMessage, Offender, container_usage, reportable_containers};
+use evictlab_rules::message::{EvictionMessage, container_usage, reportable_containers};
 use evictlab_rules::quantity::{MIB, Quantity};
 use evictlab_rules::summary::{ContainerStats, Sample};
 use evictlab_rules::threshold::{Observation, Resource, Signal, Threshold};
@@ -12,7 +12,7 @@ use crate::evidence::{CaseEvidence, PodEvidence};
 use crate::invariants::InvariantCheck;
 use crate::verdict::{Inconclusive, InconclusiveReason};
 use evictlab_case as case;
-use evictlab_case::{Case, Figures, Name};
+use evictlab_case::{Case, Figures};
 use evictlab_evidence::{ContainerStatusExt, ObservationEnd, Observations, Scope};
 use k8s_openapi::api::core::v1::{ContainerStateTerminated, ContainerStatus};
 
@@ -357,7 +357,8 @@ fn unlisted_pod(case: &Case, evidence: &CaseEvidence<'_>) -> Option<Inconclusive
 }
 
 /// Finds a container that the message omits, or whose usage it reports too low, and whose usage the
-/// Summary showed only after the event.
+/// Summary showed only after the event, or not at all: the last measurement of the container was
+/// older than that of the node, which had grown by more since then.
 fn stats_outrun(expectation: &Expectation<'_>, evidence: &CaseEvidence<'_>) -> Option<Inconclusive> {
     let pod = evidence.pod(expectation.evicted().first()?.as_str())?;
     let at = pod.evicted_at()?;
@@ -376,11 +377,29 @@ fn stats_outrun(expectation: &Expectation<'_>, evidence: &CaseEvidence<'_>) -> O
         });
         let (before, after): (Vec<_>, Vec<_>) = usages.partition(|(sampled_at, _)| *sampled_at <= at);
         let largest = |usages: &[(Timestamp, i64)]| usages.iter().map(|(_, bytes)| *bytes).max();
-        let (before, after) = (largest(&before), largest(&after).filter(|bytes| is_enough(*bytes))?);
+        let (before, after) = (largest(&before), largest(&after).filter(|bytes| is_enough(*bytes)));
         if before.is_some_and(is_enough) {
             return None;
         }
-        let why = describe_outrun(name, pod, named, (before, after));
+        let print = |bytes: i64| Quantity::from_bytes(bytes).to_string();
+        let later = match after {
+            Some(after) => format!(" and {} after it", print(after)),
+            None => {
+                let grown = (message.resource == Resource::Memory)
+                    .then(|| growth_since_measured(evidence, pod, name.as_str(), at))??;
+                if !is_enough(before.unwrap_or_default() + grown) {
+                    return None;
+                }
+                format!(", and the node used {} more since it had measured the container", print(grown))
+            }
+        };
+        let reported = named.map_or("omits it".to_owned(), |named| format!("reports {}", named.usage));
+        let before = before.map_or("nothing".to_owned(), print);
+        let why = format!(
+            "pressure outran the statistics of {name} of {}: the message {reported}, the Summary showed {before} \
+             before the eviction{later}",
+            pod.name
+        );
         Some(Inconclusive::new(InconclusiveReason::StatsOutrun, why))
     })
 }
@@ -513,21 +532,24 @@ fn is_expected_usage(bytes: i64, request: &Quantity, figures: &Figures) -> bool 
     usage > *request && figures.usage.as_ref().is_none_or(|bound| bound.holds(&usage))
 }
 
-fn describe_outrun(
-    container: &Name,
+/// Returns by how much the working set of the node had grown, in the last Summary before a time, since
+/// the measurement of a container that this Summary contains.
+fn growth_since_measured(
+    evidence: &CaseEvidence<'_>,
     pod: &PodEvidence<'_>,
-    named: Option<&Offender>,
-    (before, after): (Option<i64>, i64),
-) -> String {
-    let print = |bytes: i64| Quantity::from_bytes(bytes).to_string();
-    let reported = named.map_or("omits it".to_owned(), |named| format!("reports {}", named.usage));
-    let before = before.map_or("nothing".to_owned(), print);
-    format!(
-        "pressure outran the statistics of {container} of {}: the message {reported}, the Summary showed {before} \
-         before the eviction and {} after it",
-        pod.name,
-        print(after)
-    )
+    container: &str,
+    at: Timestamp,
+) -> Option<i64> {
+    let of_node = |sample: &Sample| {
+        let memory = sample.node.memory.as_ref()?;
+        Some((memory.time?, memory.working_set_bytes?))
+    };
+    let is_before = |sample: &&Sample| sampled_at(sample).is_some_and(|sampled_at| sampled_at <= at);
+    let last = evidence.samples.iter().rfind(is_before)?;
+    let stats = last.pod(&pod.pod.metadata.uid)?.containers.iter().find(|stats| stats.name == container)?;
+    let measured = stats.memory.as_ref()?.time?;
+    let then = evidence.samples.iter().filter_map(of_node).rfind(|(time, _)| *time <= measured)?;
+    Some(of_node(last)?.1 - then.1)
 }
 
 /// Returns the end of the second in which the Summary was made, so that a Summary of the event's

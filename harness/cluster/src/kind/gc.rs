@@ -146,7 +146,11 @@ pub async fn collect(
         }
         ClusterState::Kept if !kept && !found.containers.is_empty() => {
             let mut cluster = Cluster::open(docker, state, &found.record.cluster, &[], &|_| {}).await?;
-            cluster.take(Owner::this()).await?;
+            // Another process may have taken it since it was found.
+            match cluster.take(Owner::this()).await {
+                Err(ClusterError::InUse { .. }) => return Ok(Removal::Left("its owner is running")),
+                taken => taken?,
+            }
             cluster.keep().await?;
             Ok(Removal::Swept)
         }
