@@ -20,7 +20,7 @@ const WRAP_ON: &str = "\x1b[?7h";
 /// Nothing depends on the exact width of the terminal, which may be out of date: tmux changes its
 /// screen up to 250 ms before it tells the program. tmux also counts blank rows: lines that wrap
 /// move as many rows from the top of the screen to the scrollback, even if the screen is empty
-/// below them. [`Screen::room`] is the number of lines that stay on the screen then.
+/// below them. `room` is the number of lines that stay on the screen then.
 ///
 /// Not indicatif: it moves up from the end of its block by the number of rows at the width that it
 /// knows, so that remains of each drawing stay above the next. Not ratatui: its inline viewport
