@@ -411,8 +411,7 @@ pub(crate) fn ranking_outrun(evidence: &CaseEvidence<'_>) -> Option<Inconclusive
     const MIN_DIFFERENCE: i64 = (16 * MIB) as i64;
     let is_for_memory = |pod: &&PodEvidence<'_>| starved_resource(pod) == Some(Resource::Memory);
     let at = evidence.pods.iter().filter(is_for_memory).filter_map(PodEvidence::evicted_at).min()?;
-    let before = |sample: &&Sample| sampled_at(sample).is_some_and(|sampled_at| sampled_at <= at);
-    let sample = evidence.samples.iter().rfind(before)?;
+    let sample = last_sample_before(at, evidence)?;
     evidence.pods.iter().find_map(|pod| {
         let stats = sample.pod(&pod.pod.metadata.uid)?;
         let containers: i64 = stats.containers.iter().filter_map(ContainerStats::working_set).sum();
@@ -446,10 +445,7 @@ fn reclaim_pending(expectation: &Expectation<'_>, evidence: &CaseEvidence<'_>) -
     let (at, other) =
         evictions().filter(|(at, pod)| *at > first_at && !is_expected(pod)).min_by_key(|(at, _)| *at)?;
     let starved = starved_resource(first)?;
-    let free_at = |at: Timestamp| {
-        let before = |sample: &&Sample| sampled_at(sample).is_some_and(|sampled_at| sampled_at <= at);
-        evidence.samples.iter().rfind(before).map(|sample| free_disk(sample, starved))
-    };
+    let free_at = |at| last_sample_before(at, evidence).map(|sample| free_disk(sample, starved));
     let (earlier, later) = (free_at(first_at)?, free_at(at)?);
     if earlier.into_iter().zip(later).any(|(earlier, later)| later > earlier) {
         return None;
@@ -544,12 +540,16 @@ fn growth_since_measured(
         let memory = sample.node.memory.as_ref()?;
         Some((memory.time?, memory.working_set_bytes?))
     };
-    let is_before = |sample: &&Sample| sampled_at(sample).is_some_and(|sampled_at| sampled_at <= at);
-    let last = evidence.samples.iter().rfind(is_before)?;
+    let last = last_sample_before(at, evidence)?;
     let stats = last.pod(&pod.pod.metadata.uid)?.containers.iter().find(|stats| stats.name == container)?;
     let measured = stats.memory.as_ref()?.time?;
     let then = evidence.samples.iter().filter_map(of_node).rfind(|(time, _)| *time <= measured)?;
     Some(of_node(last)?.1 - then.1)
+}
+
+/// Returns the last Summary that was made before a time.
+fn last_sample_before<'a>(at: Timestamp, evidence: &'a CaseEvidence<'_>) -> Option<&'a Sample> {
+    evidence.samples.iter().rfind(|sample| sampled_at(sample).is_some_and(|sampled_at| sampled_at <= at))
 }
 
 /// Returns the end of the second in which the Summary was made, so that a Summary of the event's

@@ -53,6 +53,13 @@ impl ServedCluster {
         Self { folder, server, kubeconfig: kubeconfig.unwrap() }
     }
 
+    /// Creates a client of the cluster.
+    pub(crate) async fn client(&self) -> kube::Client {
+        let kubeconfig = kube::config::Kubeconfig::read_from(&self.kubeconfig).unwrap();
+        let config = kube::Config::from_custom_kubeconfig(kubeconfig, &Default::default()).await.unwrap();
+        kube::Client::try_from(config).unwrap()
+    }
+
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = evictlab(self.folder.path());
         command.args(arguments).args(["--backend", "existing", "--kubeconfig", &self.kubeconfig]);
@@ -315,11 +322,7 @@ impl ServedCluster {
 
     /// Uses a client of the cluster.
     fn block_on<T>(&self, work: impl AsyncFnOnce(kube::Client) -> T) -> T {
-        tokio::runtime::Runtime::new().unwrap().block_on(async {
-            let kubeconfig = kube::config::Kubeconfig::read_from(&self.kubeconfig).unwrap();
-            let config = kube::Config::from_custom_kubeconfig(kubeconfig, &Default::default()).await.unwrap();
-            work(kube::Client::try_from(config).unwrap()).await
-        })
+        tokio::runtime::Runtime::new().unwrap().block_on(async { work(self.client().await).await })
     }
 
     /// Creates a pod on a node that does not belong to evictlab, though its namespace is named like

@@ -310,11 +310,7 @@ struct Client {
 impl Client {
     fn new(cluster: &ServedCluster) -> Self {
         let runtime = tokio::runtime::Runtime::new().unwrap();
-        let client = runtime.block_on(async {
-            let kubeconfig = kube::config::Kubeconfig::read_from(&cluster.kubeconfig).unwrap();
-            let config = kube::Config::from_custom_kubeconfig(kubeconfig, &Default::default()).await.unwrap();
-            kube::Client::try_from(config).unwrap()
-        });
+        let client = runtime.block_on(cluster.client());
         Self { runtime, client }
     }
 

@@ -79,7 +79,7 @@ pub fn soak(seed: u64, length: Duration) {
     println!("0 objects left, {untouched} objects of others untouched");
 }
 
-/// Signals are sent at random moments of a run, which takes this long.
+/// Returns the duration of a run, within which the signals are sent.
 fn duration_of_a_run(laboratory: &Laboratory) -> Duration {
     let began = Instant::now();
     let mut run = laboratory.run_on_kept();

@@ -170,7 +170,7 @@ impl Kubelet {
     }
 }
 
-/// Which pod is preempted next.
+/// Rule by which the next pod is chosen.
 #[derive(Clone, Copy)]
 enum Choice {
     /// The one whose requests come closest to the missing amounts; of equally close ones the
