@@ -20,6 +20,10 @@ pub const LABEL_PREFIX: &str = "evictlab.dev/";
 /// Sizes of an unused image, in bytes.
 const UNUSED_IMAGE_SIZE: std::ops::RangeInclusive<i64> = 1 << 20..=2 << 30;
 
+/// Memory in huge pages of 2Mi, in bytes.
+const HUGE_PAGES: std::ops::RangeInclusive<i64> = HUGE_PAGE..=GIB as i64;
+const HUGE_PAGE: i64 = 2 << 20;
+
 /// Size of an imagefs in bytes: it has the images of a kind node and room for a case, and the
 /// metadata of a larger one would take space of the host.
 const IMAGEFS_SIZE: std::ops::RangeInclusive<i64> = 2 * GIB as i64..=64 * GIB as i64;
@@ -37,6 +41,15 @@ impl Checker<'_> {
         }
         if let Some(file_systems) = &self.case.node.file_systems {
             self.check_imagefs(file_systems);
+        }
+        if let Some(size) = self.case.node.huge_pages.as_ref().map(|size| size.quantity().value())
+            && !(HUGE_PAGES.contains(&size) && size % HUGE_PAGE == 0)
+        {
+            self.report(
+                yaml_path!["node", "huge-pages"],
+                "huge pages of 2Mi cannot reserve this size".to_owned(),
+                "state 2Mi to 1Gi, in multiples of 2Mi",
+            );
         }
         if let Some(size) = &self.case.node.unused_image
             && !UNUSED_IMAGE_SIZE.contains(&size.quantity().value())

@@ -108,7 +108,9 @@ impl ParsedCase {
     pub fn parse(suite: &str, relative: &str, shown: &str, bytes: &[u8]) -> Result<Self, LoadErrors> {
         let text: Arc<str> =
             std::str::from_utf8(bytes).map_err(|why| not_utf8(shown, bytes, why.valid_up_to()))?.into();
-        let mut case: Case = serde_saphyr::from_str(&text)
+        // A problem has its own lines of the file, and comments are not read.
+        let options = serde_saphyr::options! { with_snippet: false, emit_comments: false };
+        let mut case: Case = serde_saphyr::from_str_with_options(&text, options)
             .map_err(|error| LoadErrors(vec![case_problem(shown, &text, &error)]))?;
         case.add_pressure_pod();
         // A case from the standard input has the file that its name requires.

@@ -352,6 +352,14 @@ pub struct NodeSetup {
     /// kubelet is not aware of it.
     #[serde(default)]
     pub memory: Option<QuantityText>,
+    /// Memory that huge pages of 2Mi reserve on the node. The embedded cluster reserves it; other nodes
+    /// have the huge pages of their host, and the case is skipped where it has fewer.
+    #[serde(default)]
+    pub huge_pages: Option<QuantityText>,
+    /// Swap space that the node has at least; the case is skipped where the host has less. The embedded
+    /// cluster has none.
+    #[serde(default)]
+    pub swap: Option<QuantityText>,
     /// Extended resources of the node, such as `evictlab.dev/slots: "2"`.
     #[serde(default)]
     pub capacity: BTreeMap<String, QuantityText>,

@@ -157,6 +157,11 @@ impl QuantityText {
     pub fn quantity(&self) -> &Quantity {
         &self.quantity
     }
+
+    /// Returns the amount as an unsigned number, 0 for a negative one.
+    pub fn amount(&self) -> u64 {
+        u64::try_from(self.quantity.value()).unwrap_or(0)
+    }
 }
 
 impl FromStr for QuantityText {

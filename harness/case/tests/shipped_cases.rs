@@ -143,13 +143,13 @@ fn suites_are_complete() {
     let expected = [
         ("end-state", 12),
         ("file-systems", 7),
-        ("limits", 16),
-        ("message", 14),
+        ("limits", 18),
+        ("message", 15),
         ("out-of-memory", 8),
         ("pids", 3),
         ("ranking", 21),
         ("relatives", 20),
-        ("signals", 7),
+        ("signals", 9),
         ("storage", 9),
         ("thresholds", 23),
     ];

@@ -25,7 +25,7 @@
 //! | 10 | `backend`: [`Backend`], one of the three; `served`: embedded clusters of other processes |
 //! | 9 | `embedded`, `kind`, `existing`: the backends |
 //! | 8 | `plan`: clusters of a run |
-//! | 7 | `error`: the errors of the backends; [`file_systems`]: file systems apart from nodefs |
+//! | 7 | `error`: the errors of the backends; [`file_systems`]: file systems apart from nodefs; [`huge_pages`]: huge pages |
 //! | 6 | [`kubelet_config`]: configures kubelets |
 //! | 5 | `node`: [`Node`] and [`NodeBackend`], the machine under it |
 //! | 4 | [`images`]: node images and case images; `probe`: pods that test a node; `run_lease`: the Lease of a run |
@@ -42,6 +42,7 @@ mod embedded;
 mod error;
 mod existing;
 pub mod file_systems;
+pub mod huge_pages;
 pub mod images;
 mod job_index;
 mod kind;

@@ -115,6 +115,13 @@ impl Node {
         self.kubelet.restart(ctx);
     }
 
+    /// Reserves memory for huge pages of 2 MiB, instead of what is reserved, and restarts the kubelet,
+    /// as it reads them at its start.
+    pub fn reserve_huge_pages(&mut self, bytes: u64, ctx: &mut SimContext) {
+        self.machine.reserve_huge_pages(bytes);
+        self.kubelet.restart(ctx);
+    }
+
     /// Starts a command in a running container. [`Machine::take_exec`] returns its result.
     ///
     /// # Errors

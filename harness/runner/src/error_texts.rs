@@ -127,6 +127,8 @@ fn skips() -> Vec<String> {
     vec![
         row(SkipReason::Cgroup(CgroupVersion::V1)),
         row(SkipReason::FileSystems(text("it requires an imagefs"))),
+        row(SkipReason::HugePages { needs: 65 * MIB, has: 2 * MIB }),
+        row(SkipReason::Swap { needs: 64 * MIB, has: 0 }),
         row(SkipReason::PressureForbidden {
             cause: text("it exhausts memory"),
             forbidden: PressureForbidden::NotAllowed,

@@ -35,6 +35,7 @@ fn every_place_knows_the_newest_minor() {
         (".github/workflows/nightly.yml", format!("v1.{newest}")),
         ("README.md", format!("1.27 to 1.{newest}")),
         ("harness/guides/ten-minutes.md", format!("1.27 to 1.{newest}")),
+        ("harness/embedded/src/kubelet/config/feature_gates.rs", format!("const NEWEST: u32 = {newest};")),
         ("harness/rules/src/message/text.rs", format!("1.26 to 1.{newest}")),
     ] {
         need(project(file).contains(&text), format!("{file}: {text}"));

@@ -120,6 +120,9 @@ pub enum Removal {
     Left(&'static str),
 }
 
+/// A cluster that another process uses.
+const IN_USE: Removal = Removal::Left("its owner is running");
+
 /// Deletes a cluster whose owner is dead, and cleans up a kept cluster. `kept` deletes kept
 /// clusters, too.
 pub async fn collect(
@@ -136,42 +139,48 @@ pub async fn collect(
             "its nodes have no record of a run: another program may have created it; `evictlab cluster delete --force` deletes it",
         ));
     }
-    match found.state {
-        ClusterState::Live => Ok(Removal::Left("its owner is running")),
+    let collected = match found.state {
+        ClusterState::Live => return Ok(IN_USE),
         ClusterState::Stopped if !kept => {
-            Ok(Removal::Left("its nodes do not run; `evictlab cluster start` starts and cleans them"))
+            return Ok(Removal::Left(
+                "its nodes do not run; `evictlab cluster start` starts and cleans them",
+            ));
         }
         ClusterState::Kept if !kept && state.read(&found.record.cluster).is_none() => {
-            Ok(Removal::Left("it is kept, and its kubeconfig is in another state directory"))
+            return Ok(Removal::Left("it is kept, and its kubeconfig is in another state directory"));
         }
         ClusterState::Kept if !kept && !found.containers.is_empty() => {
-            let mut cluster = Cluster::open(docker, state, &found.record.cluster, &[], &|_| {}).await?;
-            // Another process may have taken it since it was found.
-            match cluster.take(Owner::this()).await {
-                Err(ClusterError::InUse { .. }) => return Ok(Removal::Left("its owner is running")),
-                taken => taken?,
-            }
-            cluster.keep().await?;
-            Ok(Removal::Swept)
+            sweep(docker, state, &found.record.cluster).await
         }
         ClusterState::Kept | ClusterState::Stopped | ClusterState::Dead => {
-            // Another process may have taken it since it was found.
-            let taken = state.change_owner(&found.record.cluster, &Owner::this(), |record| {
-                match record.owner != found.record.owner && record.state(None) == ClusterState::Live {
-                    true => {
-                        Err(ClusterError::InUse { cluster: record.cluster.clone(), pid: record.owner.pid })
-                    }
-                    false => Ok(()),
-                }
-            });
-            match taken {
-                Err(ClusterError::InUse { .. }) => return Ok(Removal::Left("its owner is running")),
-                taken => taken?,
-            };
-            delete(docker, state, &found.record.cluster).await?;
-            Ok(Removal::Removed)
+            remove(docker, state, &found.record).await
         }
+    };
+    match collected {
+        // Another process has taken it since it was found.
+        Err(ClusterError::InUse { .. }) => Ok(IN_USE),
+        collected => collected,
     }
+}
+
+/// Cleans up a kept cluster.
+async fn sweep(docker: &Docker, state: &StateDir, cluster: &str) -> Result<Removal, ClusterError> {
+    let mut cluster = Cluster::open(docker, state, cluster, &[], &|_| {}).await?;
+    cluster.take(Owner::this()).await?;
+    cluster.keep().await?;
+    Ok(Removal::Swept)
+}
+
+/// Deletes a cluster, unless it has another owner than when it was found.
+async fn remove(docker: &Docker, state: &StateDir, found: &ClusterRecord) -> Result<Removal, ClusterError> {
+    state.change_owner(&found.cluster, &Owner::this(), |record| {
+        match record.owner != found.owner && record.state(None) == ClusterState::Live {
+            true => Err(ClusterError::InUse { cluster: record.cluster.clone(), pid: record.owner.pid }),
+            false => Ok(()),
+        }
+    })?;
+    delete(docker, state, &found.cluster).await?;
+    Ok(Removal::Removed)
 }
 
 fn is_outdated(container: &Container) -> bool {

@@ -151,6 +151,13 @@ impl Node {
         Ok(lines)
     }
 
+    /// Swap space of the node in bytes; 0 if its Summary has none.
+    pub async fn swap(&self) -> Result<u64, NodeError> {
+        let swap = &self.settled_summary().await?["node"]["swap"];
+        let parts = ["swapAvailableBytes", "swapUsageBytes"].map(|part| swap[part].as_u64().unwrap_or(0));
+        Ok(parts.iter().sum())
+    }
+
     /// Available memory in bytes: of the host if all nodes share one, else of the node itself.
     pub async fn host_memory(&self) -> Result<u64, NodeError> {
         self.backend.host_memory().await

@@ -5,8 +5,7 @@
 //! stands in the model. A case that fails on a kubelet with the defect kills it.
 //!
 //! The model has no defects in: the order of container and image garbage collection (both take no
-//! time), dedicated image file systems, swap, huge pages, and file systems with quotas, which it
-//! does not simulate.
+//! time), swap, and file systems with quotas, which it does not simulate.
 
 mod area;
 mod list;

@@ -73,6 +73,8 @@ pub(super) struct CgroupTree {
     nodes: Vec<CgroupNode>,
     /// The node's memory, in bytes.
     total: u64,
+    /// The part of it that huge pages reserve. No cgroup is charged for it.
+    huge_pages: u64,
     /// Page cache of the system's own files that can be reclaimed, in bytes.
     system_cache: u64,
     thresholds: BTreeMap<String, Threshold>,
@@ -91,6 +93,7 @@ impl CgroupTree {
         Self {
             nodes: vec![root, pods],
             total,
+            huge_pages: 0,
             system_cache: system.inactive,
             thresholds: BTreeMap::new(),
             crossed: Vec::new(),
@@ -132,9 +135,20 @@ impl CgroupTree {
         self.total
     }
 
-    /// Returns the limit of a cgroup. That of the root is the node's memory by default.
+    /// Returns the memory that huge pages reserve, in bytes.
+    pub(super) fn huge_pages(&self) -> u64 {
+        self.huge_pages
+    }
+
+    /// Reserves memory for huge pages, instead of what is reserved.
+    pub(super) fn reserve_huge_pages(&mut self, bytes: u64) {
+        self.huge_pages = bytes.min(self.total);
+    }
+
+    /// Returns the limit of a cgroup. Without one, that of the root is the node's memory without huge
+    /// pages.
     pub(super) fn limit(&self, id: CgroupId) -> Option<u64> {
-        self.nodes[id].limit.or((id == ROOT).then_some(self.total))
+        self.nodes[id].limit.or((id == ROOT).then_some(self.total - self.huge_pages))
     }
 
     /// Sets the limit of a cgroup.

@@ -57,6 +57,17 @@ impl Machine {
         self.kernel.cgroups.total()
     }
 
+    /// Returns the memory that huge pages reserve, in bytes. [`Machine::memory_total`] includes it, and
+    /// no cgroup is charged for it.
+    pub fn huge_pages(&self) -> u64 {
+        self.kernel.cgroups.huge_pages()
+    }
+
+    /// Reserves memory for huge pages of 2 MiB, instead of what is reserved.
+    pub(crate) fn reserve_huge_pages(&mut self, bytes: u64) {
+        self.kernel.cgroups.reserve_huge_pages(bytes);
+    }
+
     /// Starts the sandbox of a pod: its pause process and its cgroup. Does nothing if it runs.
     pub(crate) fn start_sandbox(&mut self, pod: &str, now: Time) {
         self.kernel.advance_to(now);

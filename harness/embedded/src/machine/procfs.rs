@@ -18,9 +18,10 @@ const CGROUP: &str = "/sys/fs/cgroup";
 const V1_MEMORY: &str = "/sys/fs/cgroup/memory";
 const V1_PIDS: &str = "/sys/fs/cgroup/pids";
 
-const V2_FILES: [&str; 7] = [
+const V2_FILES: [&str; 8] = [
     "cgroup.controllers",
     "memory.current",
+    "memory.high",
     "memory.max",
     "memory.oom.group",
     "memory.stat",
@@ -73,7 +74,7 @@ impl Kernel {
     fn meminfo(&self) -> String {
         let (total, pages) = (self.cgroups.total(), self.cgroups.pages(ROOT));
         let cached = pages.inactive + pages.active;
-        let free = total.saturating_sub(pages.total());
+        let free = total.saturating_sub(pages.total() + self.cgroups.huge_pages());
         let values =
             [("MemTotal", total), ("MemFree", free), ("MemAvailable", free + cached), ("Cached", cached)];
         values.map(|(name, bytes)| format!("{:<15} {:>8} kB", format!("{name}:"), bytes / KIB)).join("\n")
@@ -85,7 +86,8 @@ impl Kernel {
         Some(match name {
             "cgroup.controllers" => "cpuset cpu io memory hugetlb pids rdma misc".to_owned(),
             "memory.current" => pages.total().to_string(),
-            "memory.max" => limit.map_or_else(|| "max".to_owned(), |limit| limit.to_string()),
+            "memory.high" => amount_or_max(container.spec.memory_high),
+            "memory.max" => amount_or_max(limit),
             "memory.oom.group" => u8::from(container.spec.oom_group).to_string(),
             "memory.stat" => lines(&[
                 ("anon", pages.anon),
@@ -128,6 +130,10 @@ impl Kernel {
             _ => None,
         }
     }
+}
+
+fn amount_or_max(bytes: Option<u64>) -> String {
+    bytes.map_or_else(|| "max".to_owned(), |bytes| bytes.to_string())
 }
 
 fn v1_memory_stat(pages: &Pages) -> [(&'static str, u64); 7] {

@@ -108,6 +108,8 @@ pub struct ContainerSpec {
     pub mounts: Vec<Mount>,
     /// `memory.max`, in bytes.
     pub memory_limit: Option<u64>,
+    /// `memory.high` on cgroup v2, in bytes. The machine does not throttle.
+    pub memory_high: Option<u64>,
     /// `pids.max` of the pod's cgroup: the largest number of tasks in the pod.
     pub pids_limit: Option<u64>,
     /// The path of the log on the node, such as `/var/log/pods/NAMESPACE_POD_UID/CONTAINER/0.log`.

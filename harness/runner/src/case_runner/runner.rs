@@ -27,6 +27,7 @@ use crate::observation::logs::container_logs;
 use crate::pressure::host_budget::HostBudget;
 use crate::pressure::plan::PressurePlan;
 use crate::pressure::ramp::{Ramp, ramp, ramp_duration, ramp_to};
+use crate::pressure::skip_reason::SkipReason;
 use crate::staging::node_setup::{delete_static_pods, restore_node, unused_image_bytes};
 
 /// Limit for the deletion of a case's namespace without progress, on a fast node.
@@ -126,6 +127,8 @@ impl CaseRunner<'_> {
             self.cancel.run_until_cancelled(self.leased.wait_until_steady()).await;
         }
         self.cancellable(self.set_up_file_systems()).await?;
+        self.cancellable(self.check_swap()).await?;
+        self.cancellable(self.set_up_huge_pages()).await?;
         self.cancellable(self.add_unused_image()).await?;
         let container_start = self.leased.container_start().await;
         let _starved_node = self.acquire_starvation().await?;
@@ -224,12 +227,27 @@ impl CaseRunner<'_> {
     async fn set_up_file_systems(&self) -> Result<(), CaseError> {
         let Some(stated) = &self.case.case.node.file_systems else { return Ok(()) };
         let wanted = NodeFileSystems {
-            imagefs: u64::try_from(stated.imagefs.quantity().value()).unwrap_or(0),
+            imagefs: stated.imagefs.amount(),
             imagefs_inodes: stated.imagefs_inodes,
             has_split_layers: stated.containerfs == ContainerfsPlacement::Nodefs,
         };
         self.report_step(Phase::Lease, format!("giving the node an imagefs of {}", stated.imagefs));
         Ok(self.leased.set_up_file_systems(wanted).await?)
+    }
+
+    /// Checks that the node has the swap space of the case.
+    async fn check_swap(&self) -> Result<(), CaseError> {
+        let Some(stated) = &self.case.case.node.swap else { return Ok(()) };
+        let (needs, has) = (stated.amount(), self.leased.node.swap().await?);
+        if has < needs { Err(SkipReason::Swap { needs, has }.into()) } else { Ok(()) }
+    }
+
+    /// Reserves the huge pages of the case, or checks that the node has them.
+    async fn set_up_huge_pages(&self) -> Result<(), CaseError> {
+        let Some(stated) = &self.case.case.node.huge_pages else { return Ok(()) };
+        let needs = stated.amount();
+        let has = self.leased.set_up_huge_pages(needs).await?;
+        if has < needs { Err(SkipReason::HugePages { needs, has }.into()) } else { Ok(()) }
     }
 
     /// Gives the node the unused image of the case. The pressure is relative to the space left.

@@ -61,6 +61,7 @@ fn changes_node(case: &Case) -> bool {
         || !case.faults.is_empty()
         || !case.static_pods.is_empty()
         || case.node.memory.is_some()
+        || case.node.huge_pages.is_some()
         || !case.node.capacity.is_empty()
         || case.node.file_systems.is_some()
         || case.node.unused_image.is_some()

@@ -6,7 +6,9 @@ use std::time::Duration;
 use evictlab_case::Case;
 use evictlab_cluster::kubelet_config::{self, ConfigureError};
 use evictlab_cluster::workload::{Namespace, StageError};
-use evictlab_cluster::{FileSystemsError, Node, NodeError, NodeFileSystems, ProbePods, file_systems};
+use evictlab_cluster::{
+    FileSystemsError, Node, NodeError, NodeFileSystems, ProbePods, file_systems, huge_pages,
+};
 use evictlab_rules::quantity::MIB;
 use evictlab_rules::summary::Sample;
 use jiff::Timestamp;
@@ -80,6 +82,7 @@ struct LeaseState {
     dirty: DirtyState,
     /// The node may have file systems of a case.
     has_file_systems: bool,
+    has_huge_pages: bool,
     /// Cases shared the node, or a try is repeated, since an exclusive case last waited for steady
     /// statistics.
     is_unsteady: bool,
@@ -125,6 +128,7 @@ impl LeasedNode {
             baseline,
             dirty: DirtyState::Clean,
             has_file_systems: false,
+            has_huge_pages: false,
             is_unsteady: false,
             unusable: None,
         });
@@ -187,6 +191,19 @@ impl LeasedNode {
             (state.dirty, state.has_file_systems) = (DirtyState::Dirty, true);
         }
         file_systems::set_up(&self.node, wanted).await
+    }
+
+    /// Reserves memory for huge pages, in bytes, until the next [`reset`](Self::reset), on a node that can
+    /// have its own. Returns the huge pages of the node, in bytes.
+    ///
+    /// # Errors
+    /// The node cannot be reached, or its kubelet does not start again.
+    pub(crate) async fn set_up_huge_pages(&self, bytes: u64) -> Result<u64, ConfigureError> {
+        {
+            let mut state = self.state.lock().await;
+            (state.dirty, state.has_huge_pages) = (DirtyState::Dirty, true);
+        }
+        huge_pages::set_up(&self.node, bytes).await
     }
 
     /// Records that the case on a dirty node ended as expected, with its container start time.
@@ -286,7 +303,7 @@ impl LeasedNode {
                     state.baseline.rss = read_process_memory(&self.node).await.or(before.baseline.rss);
                 }
                 (state.container_start, state.dirty) = (container_start, DirtyState::Clean);
-                state.has_file_systems = false;
+                (state.has_file_systems, state.has_huge_pages) = (false, false);
                 Ok(())
             }
             Err(error) => {
@@ -299,6 +316,9 @@ impl LeasedNode {
     async fn restore_and_verify(&self, state: &LeaseState) -> Result<Duration, LeaseError> {
         if state.has_file_systems {
             file_systems::restore(&self.node).await?;
+        }
+        if state.has_huge_pages {
+            huge_pages::set_up(&self.node, 0).await?;
         }
         if self.policy.is_none() {
             kubelet_config::configure(&self.node, &kubelet_config::base(self.node.cgroup)).await?;

@@ -13,6 +13,28 @@ pub(crate) enum SkipReason {
     /// The node cannot have the file systems of the case.
     #[error("{0}")]
     FileSystems(String),
+    /// The host of the node has fewer huge pages than the case needs.
+    #[error(
+        "it needs {}Mi of huge pages, and the node has {}Mi: reserve them on its host before the kubelet starts, with \
+         `sysctl vm.nr_hugepages={}`",
+        .needs / MIB,
+        .has / MIB,
+        .needs.div_ceil(2 * MIB)
+    )]
+    HugePages {
+        /// Huge pages of 2Mi that the case needs, in bytes.
+        needs: u64,
+        /// Those of the node, in bytes.
+        has: u64,
+    },
+    /// The host of the node has less swap space than the case needs.
+    #[error("it needs {}Mi of swap space, and the node has {}Mi", .needs / MIB, .has / MIB)]
+    Swap {
+        /// Swap space that the case needs, in bytes.
+        needs: u64,
+        /// Swap space of the node, in bytes.
+        has: u64,
+    },
     /// Pressure on the node is forbidden, and the case causes it or could cause it.
     #[error("{cause}, {forbidden}")]
     PressureForbidden {

@@ -69,7 +69,7 @@ pub(crate) fn last_distance(pressure: &Pressure) -> u64 {
 
 /// Returns a quantity of a case file as an unsigned number.
 pub(crate) fn stated_amount(quantity: Option<&QuantityText>) -> Option<u64> {
-    quantity.map(|text| text.quantity().value().max(0) as u64)
+    quantity.map(|text| text.amount())
 }
 
 fn first_distance(pressure: &Pressure) -> u64 {

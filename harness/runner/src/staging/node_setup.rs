@@ -12,8 +12,7 @@ pub(crate) async fn set_up_node(
     placement: &Placement<'_>,
 ) -> Result<(), NodeError> {
     if let Some(memory) = &case.node.memory {
-        let bytes = u64::try_from(memory.quantity().value()).unwrap_or(0);
-        node.backend().limit_memory(Some(bytes)).await?;
+        node.backend().limit_memory(Some(memory.amount())).await?;
     }
     if !case.node.capacity.is_empty() {
         let capacity = case.node.capacity.iter();
@@ -39,8 +38,7 @@ pub(crate) async fn delete_static_pods(node: &Node, case: &Case) -> Result<(), N
 
 /// Returns the size of the unused image that a case puts on its node, in bytes.
 pub(crate) fn unused_image_bytes(case: &Case) -> Option<u64> {
-    let size = case.node.unused_image.as_ref()?;
-    Some(u64::try_from(size.quantity().value()).unwrap_or(0))
+    Some(case.node.unused_image.as_ref()?.amount())
 }
 
 /// Reverts everything else that a case changes on its node in its setup and steps. Also applies to a

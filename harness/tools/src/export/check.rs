@@ -111,6 +111,8 @@ impl Checker<'_> {
         self.reject_if(case.node.memory.is_some(), yaml_path!["node", "memory"], what);
         let what = "kind does not give a node an imagefs of its own";
         self.reject_if(case.node.file_systems.is_some(), yaml_path!["node", "file-systems"], what);
+        let what = "huge pages are reserved on the host of a kind node, before its kubelet starts";
+        self.reject_if(case.node.huge_pages.is_some(), yaml_path!["node", "huge-pages"], what);
         let what = "extended resources are added to the node while the case runs";
         self.reject_if(!case.node.capacity.is_empty(), yaml_path!["node", "capacity"], what);
         for field in THRESHOLD_FIELDS {

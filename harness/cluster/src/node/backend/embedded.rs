@@ -70,6 +70,10 @@ impl EmbeddedNode {
         })
     }
 
+    pub(super) fn reserve_huge_pages(&self, bytes: u64) -> Result<(), NodeError> {
+        self.with(|node, ctx| node.reserve_huge_pages(bytes, ctx))
+    }
+
     pub(super) fn kubelet_log(&self, since: Timestamp) -> Result<Vec<String>, NodeError> {
         self.with(|node, ctx| node.kubelet.log_since(ctx.time_at(since)).map(str::to_owned).collect())
     }

@@ -136,6 +136,18 @@ impl NodeBackend {
         }
     }
 
+    /// Reserves memory for huge pages of 2 MiB, in bytes, instead of what is reserved, and restarts the
+    /// kubelet. Returns `false` if the node has the huge pages of its host.
+    ///
+    /// # Errors
+    /// The embedded cluster has no such node.
+    pub fn reserve_huge_pages(&self, bytes: u64) -> Result<bool, NodeError> {
+        match self {
+            Self::Embedded(node) => node.reserve_huge_pages(bytes).map(|()| true),
+            Self::Kind(_) | Self::Existing(_) => Ok(false),
+        }
+    }
+
     /// Lines of the kubelet log since a point in time; `None` if the log is not accessible.
     pub async fn kubelet_log(&self, since: Timestamp) -> Result<Option<Vec<String>>, NodeError> {
         match self {

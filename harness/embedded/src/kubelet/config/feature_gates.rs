@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 /// Gates by name, with their states by minor.
 const TABLE: &str = include_str!("feature_gates.txt");
 /// Newest minor of the table. Newer kubelets have the states of this minor, and accept other names.
-const NEWEST: u32 = 36;
+const NEWEST: u32 = 37;
 
 /// Feature gate that changes the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +25,12 @@ pub(crate) enum Gate {
     PodLevelResources,
     /// Images and writable layers may have different file systems. Read since 1.29.
     KubeletSeparateDiskGC,
+    /// Containers on cgroup v2 have `memory.high`.
+    MemoryQoS,
+    /// Statistics of pods and containers are those of the container runtime.
+    PodAndContainerStatsFromCRI,
+    /// Memory that huge pages reserve is not available. Read since 1.37.
+    HugepageAwareEviction,
 }
 
 /// Gates that a configuration sets.
@@ -51,6 +57,9 @@ impl Gate {
             Self::InPlacePodVerticalScaling => "InPlacePodVerticalScaling",
             Self::PodLevelResources => "PodLevelResources",
             Self::KubeletSeparateDiskGC => "KubeletSeparateDiskGC",
+            Self::MemoryQoS => "MemoryQoS",
+            Self::PodAndContainerStatsFromCRI => "PodAndContainerStatsFromCRI",
+            Self::HugepageAwareEviction => "HugepageAwareEviction",
         }
     }
 }
@@ -68,6 +77,8 @@ impl Gate {
             Self::InPlacePodVerticalScaling => version.at_least(32).then_some(false),
             Self::PodLevelResources => before(34).then_some(true),
             Self::KubeletSeparateDiskGC => before(29).then_some(true),
+            Self::MemoryQoS | Self::PodAndContainerStatsFromCRI => None,
+            Self::HugepageAwareEviction => before(37).then_some(false),
         }
     }
 }
@@ -187,6 +198,8 @@ mod tests {
             (PodLevelResources, 33, false),
             (PodLevelResources, 34, true),
             (PodLevelResources, 36, true),
+            (HugepageAwareEviction, 36, false),
+            (HugepageAwareEviction, 37, true),
         ] {
             let version = KubeletVersion::from_minor(minor);
             assert_eq!(FeatureGates::default().is_enabled(gate, &version), default, "{gate:?} 1.{minor}");
@@ -212,6 +225,8 @@ mod tests {
             (31, json!({"PodDisruptionConditions": false}), locked("PodDisruptionConditions")),
             (35, json!({"AllowOverwriteTerminationGracePeriodSeconds": true}),
                 "cannot set feature gate AllowOverwriteTerminationGracePeriodSeconds to true, feature is locked to false".to_owned()),
+            (36, json!({"HugepageAwareEviction": true}), format!("{unknown}HugepageAwareEviction")),
+            (37, json!({"SidecarContainers": true}), format!("{unknown}SidecarContainers")),
             (31, json!({"PodDisruptionConditions": false, "SeccompDefault": false}), format!("{unknown}SeccompDefault")),
         ];
         for (minor, gates, message) in rows {
@@ -223,6 +238,7 @@ mod tests {
         }
         assert!(read(31, json!({"PodDisruptionConditions": true})).is_ok());
         assert!(read(30, json!({"PodDisruptionConditions": false})).is_ok());
-        assert!(read(37, json!({"GateOfTheFuture": true})).is_ok());
+        assert!(read(37, json!({"HugepageAwareEviction": false})).is_ok());
+        assert!(read(38, json!({"GateOfTheFuture": true})).is_ok());
     }
 }

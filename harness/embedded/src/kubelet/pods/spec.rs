@@ -239,6 +239,10 @@ impl Container {
         self.resources.limits.as_ref()?.get("memory").map(|limit| limit.0.as_str())
     }
 
+    pub(super) fn memory_request(&self) -> Option<&str> {
+        self.resources.requests.as_ref()?.get("memory").map(|request| request.0.as_str())
+    }
+
     /// Returns whether an init container is a sidecar.
     pub(super) fn is_sidecar(&self) -> bool {
         self.restart_policy == Some(RestartPolicy::Always)

@@ -14,12 +14,18 @@ use super::worker::{Stage, Step, Waiting, Worker};
 use super::{latency, qos};
 use crate::context::SimContext;
 use crate::defect::Defect;
+use crate::kubelet::config::Gate;
 use crate::kubelet::event::PodEvent;
 use crate::kubelet::recorder::ObjectReference;
 use crate::kubelet::state::Kubelet;
 use crate::machine::{Cgroup, ContainerSpec, Machine, Mount};
 use crate::options::CgroupVersion;
 use crate::resource::{EventBody, Kind, ObjectExt};
+
+/// Default of `memoryThrottlingFactor` before 1.37.
+const MEMORY_THROTTLING_FACTOR: f64 = 0.9;
+/// Size of a page, in bytes.
+const PAGE: u64 = 4096;
 
 impl Kubelet {
     /// Starts the first step of the queue.
@@ -332,6 +338,7 @@ impl Kubelet {
             self.identity.cgroup == CgroupVersion::V2 && self.identity.version.at_least(28) && !single;
         let attempt = self.pods.runtime.pods.get(&manifest.uid).and_then(|pod| pod.latest(&container.name));
         Some(ContainerSpec {
+            memory_high: self.memory_high(container, allocatable),
             log_path: self.log_path(manifest, &container.name, attempt.map_or(0, |latest| latest.attempt)),
             pod: manifest.uid.clone(),
             image: container.image.clone(),
@@ -350,6 +357,28 @@ impl Kubelet {
             shares_pids: manifest.spec.share_process_namespace || !container.target_container_name.is_empty(),
             env,
         })
+    }
+
+    /// Returns `memory.high` of a container: a part of the way from its request to its limit, or to the
+    /// node's allocatable memory (`generateLinuxContainerResources` of
+    /// `pkg/kubelet/kuberuntime/kuberuntime_container_linux.go`). The part has no default since 1.37.
+    fn memory_high(&self, container: &Container, allocatable: Option<u64>) -> Option<u64> {
+        let (version, settings) = (&self.identity.version, &self.config.settings);
+        let is_enabled =
+            settings.gates.applies(Gate::MemoryQoS, version) && !self.has(Defect::MemoryHighMissing);
+        if !is_enabled || self.identity.cgroup == CgroupVersion::V1 {
+            return None;
+        }
+        let default = (!version.at_least(37)).then_some(MEMORY_THROTTLING_FACTOR);
+        let factor = self.config.file.get("memoryThrottlingFactor").and_then(Value::as_f64).or(default)?;
+        let request = container.memory_request().and_then(bytes).unwrap_or(0);
+        let limit = container.memory_limit().and_then(bytes);
+        if limit.unwrap_or(0) == request {
+            return None;
+        }
+        let above = limit.or(allocatable)?.saturating_sub(request);
+        let high = (request as f64 + above as f64 * factor) as u64;
+        Some(high - high % PAGE).filter(|high| *high > request)
     }
 
     fn log_path(&self, manifest: &Manifest, container: &str, attempt: u64) -> String {

@@ -15,6 +15,7 @@ use super::group::{Group, Measured};
 use super::state::VolumeUse;
 use crate::context::SimContext;
 use crate::defect::Defect;
+use crate::kubelet::config::Gate;
 use crate::kubelet::pods::{ActivePod, RunningContainer};
 use crate::kubelet::state::Kubelet;
 use crate::machine::{Cgroup, DiskUse, Filesystem, Machine, MemoryUse};
@@ -143,8 +144,17 @@ impl<'a> SummaryBuilder<'a> {
             true => root.memory.usage,
             false => root.memory.working_set,
         };
+        // Since 1.37 (`adjustForHugePages` of `pkg/kubelet/server/stats/summary.go`,
+        // kubernetes/kubernetes#138127).
+        let settings = &self.kubelet.config.settings;
+        let version = &self.kubelet.identity.version;
+        let is_aware = match settings.gates.applies(Gate::HugepageAwareEviction, version) {
+            true => !self.kubelet.has(Defect::SummaryCountsHugePages),
+            false => self.kubelet.has(Defect::SummaryNeverCountsHugePages) && version.at_least(37),
+        };
+        let huge_pages = if is_aware { self.kubelet.status.huge_pages } else { 0 };
         MemoryStats {
-            available_bytes: Some(signed(total.saturating_sub(used))),
+            available_bytes: Some(signed(total.saturating_sub(used).saturating_sub(huge_pages))),
             working_set_bytes: Some(signed(used)),
             ..self.memory(root)
         }
@@ -200,6 +210,14 @@ impl<'a> SummaryBuilder<'a> {
             true => count,
             false => measured.map(|_| 0),
         };
+        let ((cpu, memory), count) = match self.is_from_runtime() {
+            true => {
+                let group = Cgroup::Pod(metadata.uid.clone());
+                let (cpu, memory) = self.runtime_stats(&group, None);
+                ((Some(cpu), Some(memory)), Some(self.machine.processes(&group)))
+            }
+            false => ((cpu, memory), count),
+        };
         let volume = self.volumes(&metadata.uid);
         let created = active.object.status().read::<Option<meta::v1::Time>>("startTime").map(|time| time.0);
         let since = running.iter().map(|one| one.started).min().unwrap_or(self.now);
@@ -225,7 +243,7 @@ impl<'a> SummaryBuilder<'a> {
     fn container(&self, active: &ActivePod, running: &RunningContainer) -> (ContainerStats, Option<u64>) {
         let stats = &self.kubelet.stats;
         let group = Cgroup::Container(running.id.clone());
-        let known = stats.groups.get(&group).filter(|group| group.is_alive());
+        let known = stats.groups.get(&group).filter(|group| group.is_alive() && !self.is_from_runtime());
         let spec = &active.pod.spec;
         let mut all = spec.containers.iter().chain(&spec.init_containers);
         let stated = all.find(|container| container.name == running.name);
@@ -239,7 +257,10 @@ impl<'a> SummaryBuilder<'a> {
                 }
                 (self.cpu(known, last), memory, Some(last.processes))
             }
-            None => self.runtime_stats(&group, limit),
+            None => {
+                let (cpu, memory) = self.runtime_stats(&group, limit);
+                (cpu, memory, None)
+            }
         };
         let layer = stats.layers.get(&running.id).copied();
         // The time is zero (1970) before the snapshotter's first measurement.
@@ -256,9 +277,17 @@ impl<'a> SummaryBuilder<'a> {
         (container, count)
     }
 
-    /// Returns the runtime's statistics, which are always current; since 1.34 they have more fields
-    /// (`makeContainerStats`).
-    fn runtime_stats(&self, group: &Cgroup, limit: Option<u64>) -> (CpuStats, MemoryStats, Option<u64>) {
+    /// Returns whether statistics of pods and containers are the runtime's (`listPodStatsStrictlyFromCRI`
+    /// of `pkg/kubelet/stats/cri_stats_provider.go`) instead of cAdvisor's.
+    fn is_from_runtime(&self) -> bool {
+        let (gates, version) = (&self.kubelet.config.settings.gates, &self.kubelet.identity.version);
+        gates.applies(Gate::PodAndContainerStatsFromCRI, version)
+            && !self.kubelet.has(Defect::SummaryNeverFromRuntime)
+    }
+
+    /// Returns the runtime's statistics of a pod or container, which are always current; since 1.34 they
+    /// have more fields (`makeContainerStats`).
+    fn runtime_stats(&self, group: &Cgroup, limit: Option<u64>) -> (CpuStats, MemoryStats) {
         let time = Some(self.date(self.now));
         let used = self.machine.memory(group).unwrap_or_default();
         let nanos = u64::try_from(self.machine.cpu(group).as_nanos()).unwrap_or(u64::MAX);
@@ -272,7 +301,7 @@ impl<'a> SummaryBuilder<'a> {
             working_set_bytes: Some(signed(used.working_set)),
             rss_bytes: more.then(|| signed(used.rss)),
         };
-        (cpu, memory, None)
+        (cpu, memory)
     }
 
     /// Returns the memory of a pod's cgroup, which has a limit if all containers have one.

@@ -9,6 +9,8 @@ use crate::sim::Time;
 pub(crate) struct NodeStatus {
     /// Images on the node.
     pub images: Images,
+    /// Memory that huge pages reserved at the start of the kubelet, in bytes.
+    pub huge_pages: u64,
     /// Time of the last status write.
     pub(super) written: Option<Time>,
     pub(super) update_due: Option<Time>,

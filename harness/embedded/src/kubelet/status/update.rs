@@ -38,6 +38,7 @@ impl Kubelet {
                 ctx,
             );
         }
+        self.status.huge_pages = machine.huge_pages();
         self.register(ctx);
         // Registration sets all conditions, whatever the API object has.
         for condition in conditions::pressure(&[], &Defects::default()) {
@@ -148,8 +149,12 @@ impl Kubelet {
             false => bytes(options.disk),
         };
         let whole = [("cpu", cpus), ("ephemeral-storage", disk), ("memory", bytes(options.memory))];
-        let fixed =
-            [("hugepages-1Gi", "0"), ("hugepages-2Mi", "0"), ("pods", &settings.max_pods.to_string())];
+        let huge_pages = bytes(self.status.huge_pages);
+        let fixed = [
+            ("hugepages-1Gi", "0"),
+            ("hugepages-2Mi", &huge_pages.to_string()),
+            ("pods", &settings.max_pods.to_string()),
+        ];
         let fixed = fixed.map(|(resource, amount)| (resource.to_owned(), amount.to_owned()));
         let mut capacity = ResourceList::from(fixed);
         capacity.extend(extended(known).map(|(name, amount)| (name.to_owned(), amount.to_owned())));
@@ -157,7 +162,11 @@ impl Kubelet {
         for (resource, amount) in whole {
             capacity.insert(resource.to_owned(), amount.to_string());
             let kept = settings.reserved_amount(resource, u64::try_from(amount.value()).unwrap_or(0));
-            allocatable.insert(resource.to_owned(), (amount - &kept).to_string());
+            let mut rest = amount - &kept;
+            if resource == "memory" && !self.has(Defect::AllocatableCountsHugePages) {
+                rest = (rest - &huge_pages).max(Quantity::ZERO);
+            }
+            allocatable.insert(resource.to_owned(), rest.to_string());
         }
         (capacity, allocatable)
     }
