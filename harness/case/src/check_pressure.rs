@@ -74,8 +74,8 @@ impl Checker<'_> {
             ("others", others_cross, "the other containers would cross the threshold alone"),
             (
                 "by",
-                is_reservation && pressure.signal != PressureSignal::MemoryAvailable,
-                "only memory can be reserved",
+                is_reservation && pressure.signal.reservable_resource().is_none(),
+                "only memory, space of nodefs and process ids can be reserved",
             ),
             (
                 "also",
@@ -103,7 +103,12 @@ impl Checker<'_> {
 /// Returns the entries of a KubeletConfiguration that `pressure` sets.
 fn entries_set_by(pressure: &Pressure) -> Vec<(&'static str, &'static str)> {
     if pressure.by == PressureMechanism::KubeReserved {
-        return vec![("kubeReserved", "memory")];
+        return pressure
+            .signal
+            .reservable_resource()
+            .map(|resource| ("kubeReserved", resource))
+            .into_iter()
+            .collect();
     }
     let is_hard = pressure.soft_grace.is_none() || pressure.hard_distance.is_some();
     let is_soft = pressure.soft_grace.is_some();

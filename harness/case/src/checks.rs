@@ -10,6 +10,7 @@ use crate::kubelet_fields::config_mistakes;
 use crate::pod_specs::case_name;
 use crate::pod_template::{CONTAINER_LISTS, containers_of};
 use crate::positions::PathSegment;
+use crate::pressure::PressureMechanism;
 use crate::problem::did_you_mean;
 use crate::schema::Case;
 use crate::step::{Action, NodeChange};
@@ -255,12 +256,14 @@ impl Checker<'_> {
     }
 
     /// Checks that one container uses the growth variables in a case with pressure, and none in a
-    /// case without: the variables are not set there.
+    /// case without: the variables are not set there. Pods that meet a reservation can have sizes of
+    /// their own.
     fn check_growth(&mut self) {
         let Some(variable) = GROWTH.as_ref() else { return };
         let growing = growing_containers(self.case, variable);
-        match (&self.case.pressure, growing.as_slice()) {
-            (Some(_), []) => {
+        match (self.case.pressure.as_ref().map(|pressure| pressure.by), growing.as_slice()) {
+            (Some(PressureMechanism::KubeReserved), []) => {}
+            (Some(PressureMechanism::Threshold), []) => {
                 let note = "let one container use it, such as args: [stress, --mem-total, $(TOTAL), …]";
                 self.report(yaml_path!["pressure"], "no container uses $(TOTAL) or $(TOTAL_BYTES)", note);
             }

@@ -57,8 +57,8 @@ pub enum PressureMechanism {
     /// An eviction threshold close below the available amount.
     #[default]
     Threshold,
-    /// A reservation of all other memory (`kubeReserved`), which limits the cgroup of all pods. No
-    /// threshold is set.
+    /// A reservation (`kubeReserved`) of everything else: of memory or process ids, which limits the
+    /// cgroup of all pods, or of nodefs. No threshold is set.
     KubeReserved,
 }
 

@@ -53,6 +53,17 @@ impl PressureSignal {
         self.eviction_signal().resource()
     }
 
+    /// Returns the resource of `kubeReserved` that reserves what the signal counts; `None` if nothing
+    /// does.
+    pub fn reservable_resource(self) -> Option<&'static str> {
+        match self {
+            Self::MemoryAvailable => Some("memory"),
+            Self::NodefsAvailable => Some("ephemeral-storage"),
+            Self::PidAvailable => Some("pid"),
+            Self::NodefsInodesFree | Self::ImagefsAvailable | Self::ImagefsInodesFree => None,
+        }
+    }
+
     /// Reports whether the signal is in bytes; otherwise it counts inodes or processes.
     pub fn is_bytes(self) -> bool {
         matches!(self, Self::MemoryAvailable | Self::NodefsAvailable | Self::ImagefsAvailable)

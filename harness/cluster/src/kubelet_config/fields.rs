@@ -60,9 +60,13 @@ pub fn with_threshold(
     config
 }
 
-/// Adds a memory reservation for Kubernetes (`kubeReserved`), which limits the memory of pods.
-pub fn with_reservation(mut config: Map<String, Value>, quantity: &str) -> Map<String, Value> {
-    config.entry("kubeReserved").or_insert_with(|| json!({}))["memory"] = json!(quantity);
+/// Adds a reservation of a resource for Kubernetes (`kubeReserved`), which pods cannot have.
+pub fn with_reservation(
+    mut config: Map<String, Value>,
+    resource: &str,
+    quantity: &str,
+) -> Map<String, Value> {
+    config.entry("kubeReserved").or_insert_with(|| json!({}))[resource] = json!(quantity);
     config
 }
 
@@ -84,7 +88,7 @@ mod tests {
         assert_eq!(both["evictionHard"]["memory.available"], "512Mi");
         assert_eq!(both["evictionSoft"]["memory.available"], "1Gi");
         let reserved = json!({"kubeReserved": {"cpu": "100m"}});
-        let reserved = with_reservation(reserved.as_object().unwrap().clone(), "23Gi");
+        let reserved = with_reservation(reserved.as_object().unwrap().clone(), "memory", "23Gi");
         assert_eq!(reserved["kubeReserved"], json!({"cpu": "100m", "memory": "23Gi"}));
     }
 }

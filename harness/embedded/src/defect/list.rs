@@ -141,6 +141,7 @@ defects! {
         TransitionZeroKept = "A transition period of 0 s stays 0 s.",
         AllocatableIgnored = "A hard memory threshold does not apply to the memory that is allocatable to pods.",
         AllocatableCountsHugePages = "Memory that huge pages reserve is allocatable.",
+        AllocatableTasksUnlimited = "The cgroup of all pods has no limit of tasks.",
         AllocatableUnlimited = "The cgroup of all pods has no memory limit.",
         HundredPercentMet = "A threshold of 100 % is always met instead of disabled.",
         LoopEveryThirtySeconds = "The eviction manager evaluates thresholds every 30 s.",

@@ -158,6 +158,11 @@ impl Machine {
         }
     }
 
+    /// Sets `pids.max` of the cgroup of all pods.
+    pub(crate) fn limit_tasks_of_pods(&mut self, limit: Option<u64>) {
+        self.kernel.pods_task_limit = limit;
+    }
+
     /// Gives images a file system of their own, or takes it away. Writable layers move with it,
     /// unless they are to stay on nodefs. `images` is the space of the images.
     pub(crate) fn set_imagefs(&mut self, imagefs: Option<Imagefs>, images: DiskUse) {

@@ -90,6 +90,8 @@ pub(super) struct Kernel {
     /// Number of tasks (processes and threads) on the machine.
     pub tasks: u64,
     pub max_pid: u64,
+    /// `pids.max` of the cgroup of all pods.
+    pub pods_task_limit: Option<u64>,
     pub last_pid: Pid,
     pub next_container: ContainerKey,
     /// Commands in containers whose results were not taken.
@@ -126,6 +128,7 @@ impl Kernel {
             free_pipes: Vec::new(),
             tasks: options.processes,
             max_pid: options.max_pid,
+            pods_task_limit: None,
             last_pid: options.processes,
             next_container: 0,
             execs: BTreeMap::new(),

@@ -55,7 +55,11 @@ impl Kernel {
             let containers = self.containers.values().filter(|other| other.spec.pod == *pod);
             containers.map(|other| other.tasks).sum::<u64>() + 1 < limit
         };
+        // Each pod has a pause process.
+        let of_pods =
+            || self.containers.values().map(|other| other.tasks).sum::<u64>() + self.pods.len() as u64;
         self.tasks < self.max_pid
+            && self.pods_task_limit.is_none_or(|limit| of_pods() < limit)
             && container.tasks < self.scope_task_limit()
             && self.pods.get(pod).and_then(|pod| pod.pids_limit).is_none_or(is_below)
     }

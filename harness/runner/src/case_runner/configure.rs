@@ -148,10 +148,12 @@ impl CaseRunner<'_> {
             quantity.ok_or(CaseError::DistanceNotAvailable { node, signal })
         };
         let available = format_amount(pressure, status.available);
-        if pressure.by == PressureMechanism::KubeReserved {
+        if pressure.by == PressureMechanism::KubeReserved
+            && let Some(resource) = pressure.signal.reservable_resource()
+        {
             let reserved = require(kube_reservation(pressure, status))?;
             self.report_step(Phase::Tune, format!("{signal} is {available}, kubeReserved {reserved}"));
-            return Ok(kubelet_config::with_reservation(changes, &reserved));
+            return Ok(kubelet_config::with_reservation(changes, resource, &reserved));
         }
         let threshold = require(eviction_threshold(pressure, status))?;
         let grace = pressure.soft_grace.map(|grace| humantime::format_duration(grace.get()).to_string());

@@ -257,7 +257,7 @@ fn node_changes(case: &Case) -> Vec<&'static str> {
 /// Returns a requirement of the pressure that only a reconfigured kubelet meets.
 fn needed_configuration(pressure: &Pressure) -> Option<&'static str> {
     let requirements = [
-        ("memory is reserved (`by: kube-reserved`)", pressure.by == PressureMechanism::KubeReserved),
+        ("resources are reserved (`by: kube-reserved`)", pressure.by == PressureMechanism::KubeReserved),
         (
             "the hard threshold has a stated distance beside the soft one (`hard-distance`)",
             pressure.hard_distance.is_some(),

@@ -44,7 +44,8 @@ pub fn hard_eviction_threshold(pressure: &Pressure, node: SignalStatus) -> Optio
 /// less than the distance is available.
 pub fn kube_reservation(pressure: &Pressure, node: SignalStatus) -> Option<String> {
     let reserved = node.capacity.checked_sub(node.used_by_pods + first_distance(pressure))?;
-    (reserved >= MIB).then(|| format_in_unit(reserved, MIB))
+    let unit = unit(pressure);
+    (reserved >= unit).then(|| format_in_unit(reserved, unit))
 }
 
 /// Formats an amount of the case's signal: a quantity in `Mi`, or a plain number.

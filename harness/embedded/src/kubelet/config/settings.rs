@@ -41,6 +41,8 @@ pub(crate) struct Settings {
     pub reserved: BTreeMap<String, Quantity>,
     /// Memory limit of the cgroup of all pods, in bytes; `None` if it is not enforced.
     pub pods_limit: Option<u64>,
+    /// Limit of the tasks of all pods; `None` if it is not enforced.
+    pub pods_task_limit: Option<u64>,
     /// `imageMinimumGCAge`.
     pub image_min_age: Duration,
     /// `maxPods`.
@@ -61,6 +63,7 @@ impl Default for Settings {
             status_report: Duration::from_secs(300),
             reserved: BTreeMap::new(),
             pods_limit: None,
+            pods_task_limit: None,
             image_min_age: Duration::from_secs(120),
             max_pods: 110,
         }
@@ -103,6 +106,11 @@ impl Settings {
             thresholds.extend(hundred_percent(&config));
         }
         let reserved = reserved(all)?;
+        let left_for_pods = |resource: &str, capacity: u64| {
+            let kept = reserved.get(resource).map_or(0, Quantity::value);
+            let left = capacity.saturating_sub(u64::try_from(kept).unwrap_or(0));
+            enforced.iter().any(|what| what == "pods").then_some(left)
+        };
         let settings = Self {
             gates,
             transition: all.get("evictionPressureTransitionPeriod").and_then(length).unwrap_or_default(),
@@ -113,10 +121,8 @@ impl Settings {
             volume_period: all.get("volumeStatsAggPeriod").and_then(length),
             status_update: all.get("nodeStatusUpdateFrequency").and_then(length).unwrap_or_default(),
             status_report: all.get("nodeStatusReportFrequency").and_then(length).unwrap_or_default(),
-            pods_limit: enforced.iter().any(|what| what == "pods").then(|| {
-                let kept = reserved.get("memory").map_or(0, Quantity::value);
-                identity.options.memory.saturating_sub(u64::try_from(kept).unwrap_or(0))
-            }),
+            pods_limit: left_for_pods("memory", identity.options.memory),
+            pods_task_limit: left_for_pods("pid", identity.options.max_pid),
             image_min_age: all.get("imageMinimumGCAge").and_then(length).unwrap_or_default(),
             max_pods: number("maxPods").and_then(|pods| u64::try_from(pods).ok()).unwrap_or(110),
             thresholds,

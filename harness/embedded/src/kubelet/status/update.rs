@@ -30,6 +30,8 @@ impl Kubelet {
         let limit = self.config.settings.pods_limit;
         let limit = limit.filter(|_| !self.has(Defect::AllocatableUnlimited));
         machine.limit_memory(&Cgroup::Pods, limit);
+        let tasks = self.config.settings.pods_task_limit;
+        machine.limit_tasks_of_pods(tasks.filter(|_| !self.has(Defect::AllocatableTasksUnlimited)));
         if limit.is_some() {
             let message = "Updated Node Allocatable limit across pods";
             self.record_event(

@@ -15,9 +15,13 @@ use account::Account;
 pub(crate) use files::{RULES, read_recordings};
 use recording::Recording;
 
-/// Number of seeds of which one must match. The phase of measurements is random, and decides which
-/// pods a fast rise of memory finds with outdated statistics.
-const SEEDS: u64 = 16;
+/// Number of seeds with which each recording is replayed. All must have its outcome.
+const SEEDS: u64 = 4;
+
+/// Recordings whose outcome is one of several, with the number of seeds and how many of them must have
+/// it. In `ranking`, memory rises so fast that the phase of the measurements decides which pods the
+/// kubelet finds with outdated statistics.
+const BY_CHANCE: [(&str, u64, usize); 1] = [("v1.31.14/ranking", 16, 5)];
 
 #[test]
 fn recordings_have_the_same_outcome_in_the_model() {
@@ -38,11 +42,14 @@ fn recordings_have_the_same_outcome_in_the_model() {
     assert!(differences.is_empty(), "{}", differences.join("\n\n"));
 }
 
-/// Returns how the outcome of the first seed differs from the recording; `None` if a seed matches.
+/// Returns how the outcome of the first other seed differs from the recording, if too few seeds match.
 fn difference(recording: &Recording) -> Option<String> {
-    let first = differs(recording, 0)?;
-    let others_differ = (1..SEEDS).all(|seed| differs(recording, seed).is_some());
-    others_differ.then(|| format!("{}: {first}", recording.name))
+    let by_chance = BY_CHANCE.iter().find(|(name, ..)| *name == recording.name);
+    let (seeds, needed) = by_chance.map_or((SEEDS, SEEDS as usize), |(_, seeds, needed)| (*seeds, *needed));
+    let differing: Vec<String> = (0..seeds).filter_map(|seed| differs(recording, seed)).collect();
+    let matching = seeds as usize - differing.len();
+    let first = differing.into_iter().next().filter(|_| matching < needed)?;
+    Some(format!("{}: {matching} of {seeds} seeds match, {needed} must: {first}", recording.name))
 }
 
 /// Returns how the outcome of the model differs from the recording.
