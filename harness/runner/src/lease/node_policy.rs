@@ -360,7 +360,7 @@ mod tests {
             ("pressure: {signal: pid.available}", "exhausts pid.available"),
             (
                 "pressure: {signal: memory.available, by: kube-reserved}",
-                "needs to change the kubelet's configuration, which is not done on an existing cluster: memory is reserved",
+                "needs to change the kubelet's configuration, which is not done on an existing cluster: resources are reserved",
             ),
             (
                 "pressure: {signal: memory.available, soft-grace: 3s, hard-distance: 1Gi}",
