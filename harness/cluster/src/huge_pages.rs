@@ -14,7 +14,8 @@ const RESOURCE: &str = "hugepages-2Mi";
 /// # Errors
 /// The node cannot be reached, or the kubelet does not start again.
 pub async fn set_up(node: &Node, bytes: u64) -> Result<u64, ConfigureError> {
-    if node.backend().reserve_huge_pages(bytes)? {
+    if node.backend().has_own_huge_pages() {
+        node.backend().reserve_huge_pages(bytes)?;
         kubelet_config::wait_until_running(node).await?;
     }
     let capacity = node.object().await?.status.and_then(|status| status.capacity).unwrap_or_default();

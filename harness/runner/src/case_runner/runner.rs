@@ -126,8 +126,8 @@ impl CaseRunner<'_> {
         if self.exclusivity != Exclusivity::Shared && case.pressure.is_some() {
             self.cancel.run_until_cancelled(self.leased.wait_until_steady()).await;
         }
-        self.cancellable(self.set_up_file_systems()).await?;
         self.cancellable(self.check_swap()).await?;
+        self.cancellable(self.set_up_file_systems()).await?;
         self.cancellable(self.set_up_huge_pages()).await?;
         self.cancellable(self.add_unused_image()).await?;
         let container_start = self.leased.container_start().await;

@@ -82,6 +82,7 @@ struct LeaseState {
     dirty: DirtyState,
     /// The node may have file systems of a case.
     has_file_systems: bool,
+    /// The node may have huge pages of a case.
     has_huge_pages: bool,
     /// Cases shared the node, or a try is repeated, since an exclusive case last waited for steady
     /// statistics.
@@ -199,7 +200,7 @@ impl LeasedNode {
     /// # Errors
     /// The node cannot be reached, or its kubelet does not start again.
     pub(crate) async fn set_up_huge_pages(&self, bytes: u64) -> Result<u64, ConfigureError> {
-        {
+        if self.node.backend().has_own_huge_pages() {
             let mut state = self.state.lock().await;
             (state.dirty, state.has_huge_pages) = (DirtyState::Dirty, true);
         }

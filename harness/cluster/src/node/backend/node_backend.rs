@@ -136,15 +136,20 @@ impl NodeBackend {
         }
     }
 
+    /// Returns whether the node has huge pages of its own, not those of its host.
+    pub fn has_own_huge_pages(&self) -> bool {
+        matches!(self, Self::Embedded(_))
+    }
+
     /// Reserves memory for huge pages of 2 MiB, in bytes, instead of what is reserved, and restarts the
-    /// kubelet. Returns `false` if the node has the huge pages of its host.
+    /// kubelet. Does nothing on a node with the huge pages of its host.
     ///
     /// # Errors
     /// The embedded cluster has no such node.
-    pub fn reserve_huge_pages(&self, bytes: u64) -> Result<bool, NodeError> {
+    pub fn reserve_huge_pages(&self, bytes: u64) -> Result<(), NodeError> {
         match self {
-            Self::Embedded(node) => node.reserve_huge_pages(bytes).map(|()| true),
-            Self::Kind(_) | Self::Existing(_) => Ok(false),
+            Self::Embedded(node) => node.reserve_huge_pages(bytes),
+            Self::Kind(_) | Self::Existing(_) => Ok(()),
         }
     }
 

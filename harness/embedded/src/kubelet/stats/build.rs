@@ -92,6 +92,9 @@ struct SummaryBuilder<'a> {
     /// Calendar time at the start of the cluster.
     epoch: Epoch,
     root: (&'a Group, Measured),
+    /// True if statistics of pods and containers are the runtime's (`listPodStatsStrictlyFromCRI` of
+    /// `pkg/kubelet/stats/cri_stats_provider.go`) instead of cAdvisor's.
+    is_from_runtime: bool,
 }
 
 impl<'a> SummaryBuilder<'a> {
@@ -101,7 +104,10 @@ impl<'a> SummaryBuilder<'a> {
             "failed to get root cgroup stats: failed to get cgroup stats for \"/\": failed to get container info for \"/\": \
              unknown container \"/\"",
         )?;
-        Ok(Self { kubelet, machine, now: ctx.now, epoch: ctx.epoch(), root })
+        let (gates, version) = (&kubelet.config.settings.gates, &kubelet.identity.version);
+        let is_from_runtime = gates.applies(Gate::PodAndContainerStatsFromCRI, version)
+            && !kubelet.has(Defect::SummaryNeverFromRuntime);
+        Ok(Self { kubelet, machine, now: ctx.now, epoch: ctx.epoch(), root, is_from_runtime })
     }
 
     fn date(&self, time: Time) -> Timestamp {
@@ -199,24 +205,21 @@ impl<'a> SummaryBuilder<'a> {
         let count = counts.reduce(|one, other| one + other);
         let containers: Vec<ContainerStats> =
             containers.into_iter().map(|(container, _)| container).collect();
-        let group = self.kubelet.stats.groups.get(&Cgroup::Pod(metadata.uid.clone()));
-        let measured = group.and_then(|group| Some((group, group.last?)));
+        let group = Cgroup::Pod(metadata.uid.clone());
+        let measured = self.kubelet.stats.groups.get(&group).and_then(|group| Some((group, group.last?)));
         let (cpu, memory) = match measured {
+            _ if self.is_from_runtime => {
+                let (cpu, memory) = self.runtime_stats(&group, None);
+                (Some(cpu), Some(memory))
+            }
             Some((group, last)) => (Some(self.cpu(group, last)), Some(self.pod_memory(active, last))),
             // cAdvisor does not know the pod yet.
             None => (None, Self::memory_sum(&containers)),
         };
-        let count = match self.kubelet.identity.version.at_least(31) {
-            true => count,
-            false => measured.map(|_| 0),
-        };
-        let ((cpu, memory), count) = match self.is_from_runtime() {
-            true => {
-                let group = Cgroup::Pod(metadata.uid.clone());
-                let (cpu, memory) = self.runtime_stats(&group, None);
-                ((Some(cpu), Some(memory)), Some(self.machine.processes(&group)))
-            }
-            false => ((cpu, memory), count),
+        let count = match () {
+            () if self.is_from_runtime => Some(self.machine.processes(&group)),
+            () if self.kubelet.identity.version.at_least(31) => count,
+            () => measured.map(|_| 0),
         };
         let volume = self.volumes(&metadata.uid);
         let created = active.object.status().read::<Option<meta::v1::Time>>("startTime").map(|time| time.0);
@@ -243,7 +246,7 @@ impl<'a> SummaryBuilder<'a> {
     fn container(&self, active: &ActivePod, running: &RunningContainer) -> (ContainerStats, Option<u64>) {
         let stats = &self.kubelet.stats;
         let group = Cgroup::Container(running.id.clone());
-        let known = stats.groups.get(&group).filter(|group| group.is_alive() && !self.is_from_runtime());
+        let known = stats.groups.get(&group).filter(|group| group.is_alive() && !self.is_from_runtime);
         let spec = &active.pod.spec;
         let mut all = spec.containers.iter().chain(&spec.init_containers);
         let stated = all.find(|container| container.name == running.name);
@@ -275,14 +278,6 @@ impl<'a> SummaryBuilder<'a> {
             logs: Some(self.fs(self.date(self.now), logs)),
         };
         (container, count)
-    }
-
-    /// Returns whether statistics of pods and containers are the runtime's (`listPodStatsStrictlyFromCRI`
-    /// of `pkg/kubelet/stats/cri_stats_provider.go`) instead of cAdvisor's.
-    fn is_from_runtime(&self) -> bool {
-        let (gates, version) = (&self.kubelet.config.settings.gates, &self.kubelet.identity.version);
-        gates.applies(Gate::PodAndContainerStatsFromCRI, version)
-            && !self.kubelet.has(Defect::SummaryNeverFromRuntime)
     }
 
     /// Returns the runtime's statistics of a pod or container, which are always current; since 1.34 they
