@@ -5,7 +5,7 @@ use std::fmt;
 use evictlab_rules::CgroupVersion;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Number, Value};
 
 use crate::expression::Expression;
 use crate::values::{KubeletRequirement, Pattern};
@@ -15,7 +15,7 @@ use crate::values::{KubeletRequirement, Pattern};
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Assertion {
     /// Description of the value, such as `phase of hog`. An assertion of a known bug replaces the
-    /// assertion of the case with the same description.
+    /// assertion of the case with the same description, or is added.
     pub what: String,
     /// Value, as a CEL expression.
     pub value: Expression,
@@ -54,7 +54,8 @@ pub struct Assertion {
 /// runs are counted together.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Rate {
+#[schemars(rename = "Rate")]
+pub struct ExpectedRate {
     /// Description of the property, such as `pods whose containers have their own exit code`.
     pub what: String,
     /// A list of booleans, or one, as a CEL expression: `true` if the property holds.
@@ -67,10 +68,11 @@ pub struct Rate {
     pub at_least: Option<f64>,
 }
 
-impl Rate {
-    /// Reports whether `right` of `of` observations are enough.
+impl ExpectedRate {
+    /// Reports whether `right` of `of` observations are enough. `of` must not be 0.
     pub fn holds(&self, right: u64, of: u64) -> bool {
-        self.at_least.map_or(right == of, |least| right as f64 >= least * of as f64)
+        // A quotient is rounded once, as the stated share is: 55 of 100 equals 0.55.
+        self.at_least.map_or(right == of, |least| right as f64 / of as f64 >= least)
     }
 }
 
@@ -112,15 +114,29 @@ impl Assertion {
     }
 }
 
-/// Compares values; integers and floating-point numbers are equal if their values are.
+/// Compares values; integers and floating-point numbers are equal if their values are, in lists and
+/// maps, too.
 fn is_equal(one: &Value, other: &Value) -> bool {
     match (one, other) {
-        (Value::Number(one), Value::Number(other)) => one.as_f64() == other.as_f64(),
+        (Value::Number(one), Value::Number(other)) => is_equal_number(one, other),
         (Value::Array(one), Value::Array(other)) => {
             one.len() == other.len() && one.iter().zip(other).all(|(one, other)| is_equal(one, other))
         }
+        (Value::Object(one), Value::Object(other)) => {
+            let has_equal =
+                |(key, value): (&String, &Value)| other.get(key).is_some_and(|other| is_equal(value, other));
+            one.len() == other.len() && one.iter().all(has_equal)
+        }
         _ => one == other,
     }
+}
+
+/// Compares two integers exactly, and any other numbers as floating-point numbers.
+fn is_equal_number(one: &Number, other: &Number) -> bool {
+    if one.is_f64() || other.is_f64() {
+        return one.as_f64() == other.as_f64();
+    }
+    (one.as_i64(), one.as_u64()) == (other.as_i64(), other.as_u64())
 }
 
 /// Describes the bounds.
@@ -150,4 +166,43 @@ impl fmt::Display for Assertion {
 /// Formats a value for reports: a string without quotes, any other value as JSON.
 pub fn display_value(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_share_is_enough_from_the_stated_one_on() {
+        for (right, of, least, expected) in [
+            (55, 100, Some(0.55), true),
+            (54, 100, Some(0.55), false),
+            (7, 100, Some(0.07), true),
+            (9, 10, Some(0.9), true),
+            (9, 10, None, false),
+            (10, 10, None, true),
+        ] {
+            let rate = serde_json::from_value(json!({"what": "w", "of": "true", "at-least": least}));
+            let rate: ExpectedRate = rate.unwrap();
+            assert_eq!(rate.holds(right, of), expected, "{right} of {of}, at least {least:?}");
+        }
+    }
+
+    #[test]
+    fn values_are_equal_if_their_numbers_are() {
+        for (one, other, expected) in [
+            (json!(1), json!(1.0), true),
+            (json!(-1), json!(u64::MAX), false),
+            (json!(9_007_199_254_740_993_u64), json!(9_007_199_254_740_992_u64), false),
+            (json!(u64::MAX), json!(u64::MAX - 1), false),
+            (json!({"a": [1], "b": null}), json!({"b": null, "a": [1.0]}), true),
+            (json!({"a": 1}), json!({"a": 2}), false),
+            (json!({"a": 1}), json!({"b": 1}), false),
+            (json!({"a": 1}), json!({"a": 1, "b": 1}), false),
+        ] {
+            assert_eq!(is_equal(&one, &other), expected, "{one} {other}");
+        }
+    }
 }

@@ -1,15 +1,21 @@
 //! Checks of the expected outcome, and of the outcomes with known bugs.
 
 use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 
 use evictlab_rules::threshold::Resource;
+use evictlab_rules::{CgroupVersion, KubeletVersion};
 
 use crate::checks::{Checker, Pod, join};
 use crate::expect::Message;
 use crate::positions::PathSegment;
 use crate::problem::did_you_mean;
+use crate::schema::KnownBug;
 use crate::values::Name;
 use crate::yaml_path;
+
+/// Minor versions of kubelets in which the ranges of known bugs are compared.
+const MINORS: RangeInclusive<u32> = 0..=99;
 
 impl Checker<'_> {
     /// Checks that the expectation states anything that can fail.
@@ -101,6 +107,15 @@ impl Checker<'_> {
                 let note = "state `evicted`, `rejected`, `message`, `killed-after`, `that` or `sometimes`";
                 self.report(path, "the known bug does not state an outcome", note);
             }
+            if bug.upstream.is_none() && bug.about.is_none() {
+                let note = "state `upstream`, or `about` for a bug that is not reported upstream";
+                self.report(path, "the known bug has neither `upstream` nor `about`", note);
+            }
+            if let Some(earlier) = hiding_bug(&self.case.known_bugs, at) {
+                let message = format!("the known bug is hidden by known bug {}", earlier + 1);
+                let note = "the first known bug that applies counts: state the narrower range first";
+                self.report(path, message, note);
+            }
             let evicted = bug.evicted.as_ref().unwrap_or(&self.case.expect.evicted);
             if let Some(instead) = &bug.evicted {
                 self.check_evicted(&join(path, yaml_path!["evicted"]), instead);
@@ -164,6 +179,84 @@ impl Checker<'_> {
                 self.report(path, "the signal under pressure belongs to another resource", "");
             }
             Some(_) => {}
+        }
+    }
+}
+
+/// Returns the index of an earlier bug if earlier bugs apply to all kubelets that have the bug: the
+/// one that applies to the newest kubelet.
+fn hiding_bug(bugs: &[KnownBug], at: usize) -> Option<usize> {
+    let patches: BTreeSet<u64> = bugs.iter().flat_map(|bug| bug.kubelet.patch_bounds()).collect();
+    let kubelets = MINORS.flat_map(|minor| {
+        let version = KubeletVersion::from_minor(minor);
+        patches.iter().map(move |patch| KubeletVersion { patch: *patch as u32, ..version.clone() })
+    });
+    let nodes = kubelets
+        .flat_map(|kubelet| [CgroupVersion::V1, CgroupVersion::V2].map(|cgroup| (kubelet.clone(), cgroup)));
+    let applies = |bug: &KnownBug, (kubelet, cgroup): &(KubeletVersion, CgroupVersion)| {
+        bug.kubelet.matches(kubelet) && bug.cgroup.is_none_or(|of_bug| of_bug == *cgroup)
+    };
+    let (bug, earlier) = (bugs.get(at)?, &bugs[..at]);
+    let mut hiding = None;
+    for node in nodes.filter(|node| applies(bug, node)) {
+        hiding = Some(earlier.iter().position(|earlier| applies(earlier, &node))?);
+    }
+    hiding
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load_tests::errors_of_changes;
+
+    #[test]
+    fn errors_point_to_the_mistake() {
+        insta::assert_snapshot!(errors_of_changes(&[
+            ("no such pod", "evicted: [alloc]", "evicted: [aloc]"),
+            ("no such container is OOM-killed", "expect:\n", "expect:\n  oom-killed: [el2]\n"),
+            ("no evicted pod", "evicted: [alloc]", "evicted: []"),
+            ("no such container", "containers: {side:", "containers: {sidecar:"),
+            ("no such container in a known bug", "{containers: {el1: {}}}", "{containers: {xx: {}}}"),
+            ("no such volume", "resource: memory\n", "emptydir-limit: {volume: dat, limit: 1Mi}\n"),
+            ("another resource", "resource: memory", "resource: pids"),
+            (
+                "a known bug without a description",
+                "    upstream: kubernetes/kubernetes#124938\n    message",
+                "    message",
+            ),
+            (
+                "a hidden known bug",
+                "known-bugs:\n",
+                "known-bugs:\n  - {kubelet: \"<1.33\", about: No message., evicted: []}\n",
+            ),
+            ("a known bug without an outcome", "    message: {containers: {el1: {}}}\n", ""),
+        ]));
+    }
+
+    #[test]
+    fn a_bug_is_hidden_if_earlier_ones_apply_to_all_its_kubelets() {
+        let bugs = |ranges: &[&str]| -> Vec<KnownBug> {
+            let bug = |range: &&str| serde_saphyr::from_str(&format!("{{about: a, {range}}}")).unwrap();
+            ranges.iter().map(bug).collect()
+        };
+        for (ranges, hiding) in [
+            (&["kubelet: '<1.33'", "kubelet: '<1.32'"][..], Some(0)),
+            (&["kubelet: '<1.32'", "kubelet: '<1.33'"], None),
+            (&["kubelet: '>=1.29, <1.32'", "kubelet: '>=1.27'"], None),
+            (&["kubelet: '<1.31'", "kubelet: '>=1.31'", "kubelet: '>=1.27'"], Some(1)),
+            (&["kubelet: '<1.31'", "kubelet: '>=1.32'", "kubelet: '>=1.27'"], None),
+            // Ranges that differ by the patch version.
+            (&["kubelet: '<1.29.3'", "kubelet: '=1.29'"], None),
+            (&["kubelet: '>=1.29.3, <1.30'", "kubelet: '=1.29'"], None),
+            (&["kubelet: '=1.29.4'", "kubelet: '=1.29'"], None),
+            (&["kubelet: '=1.29'", "kubelet: '=1.29.4'"], Some(0)),
+            // Ranges that differ by the cgroup version.
+            (&["kubelet: '<1.33', cgroup: v1", "kubelet: '<1.33'"], None),
+            (&["kubelet: '<1.33'", "kubelet: '<1.33', cgroup: v1"], Some(0)),
+            (&["kubelet: '<1.33', cgroup: v1", "kubelet: '<1.33', cgroup: v2"], None),
+        ] {
+            let bugs = bugs(ranges);
+            assert_eq!(hiding_bug(&bugs, bugs.len() - 1), hiding, "{ranges:?}");
         }
     }
 }

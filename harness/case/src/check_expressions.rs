@@ -8,11 +8,10 @@ use serde_json::{Map, Value};
 use crate::checks::Checker;
 use crate::expression::{Expression, KeysRead, ObjectTypes};
 use crate::kubelet_metrics::unknown_metric;
-use crate::pod_specs::case_name;
+use crate::located_pod_specs::case_name;
 use crate::positions::PathSegment;
 use crate::problem::did_you_mean;
-use crate::schema::Case;
-use crate::yaml_path;
+use crate::words::list_names;
 
 /// Variables that are maps by the name of a pod.
 const BY_POD: [&str; 5] = ["pods", "created", "history", "logs", "stats"];
@@ -37,14 +36,14 @@ impl Checker<'_> {
             .chain(of_objects.copied())
             .filter_map(case_name)
             .collect();
-        // The names of its pods are known: web-0 and so on.
+        // Pods of a StatefulSet, such as `web-0`, are valid names, but are not in the manifests.
         let has_stateful_set = manifests.iter().any(|object| is_kind(object, "StatefulSet"));
         let types: Option<ObjectTypes<'_>> = manifests
             .iter()
             .map(|object| Some((case_name(object)?, ApiType::of_kind(object.get("kind")?.as_str()?)?)))
             .collect();
         let types = types.unwrap_or_default();
-        for (path, expression) in expressions(case) {
+        for (path, expression) in case.located_expressions() {
             if let Err(error) = expression.check() {
                 self.report(&path, error.to_string(), "");
                 continue;
@@ -92,36 +91,34 @@ impl Checker<'_> {
     ) {
         let KeysRead::Keys(read) = expression.keys_read(variable) else { return };
         for name in read.iter().filter(|name| !known.contains(name.as_str())) {
-            let all = || format!("{kind}s of the case: {}", list(known));
+            let all = || format!("{kind}s of the case: {}", list_names(known.iter().copied()));
             let note = did_you_mean(name, known.iter().copied()).unwrap_or_else(all);
             self.report(path, format!("`{variable}` has no `{name}`"), note);
         }
     }
 }
 
-/// Returns all expressions of a case with their paths.
-fn expressions(case: &Case) -> Vec<(Vec<PathSegment>, &Expression)> {
-    let mut all = Vec::new();
-    for (field, expression) in [("until", &case.until), ("trigger", &case.trigger)] {
-        all.extend(expression.iter().map(|expression| (yaml_path![field].to_vec(), expression)));
-    }
-    for (at, step) in case.steps.iter().enumerate() {
-        all.extend(step.when.iter().map(|when| (yaml_path!["do", at, "when"].to_vec(), when)));
-    }
-    for (at, assertion) in case.expect.that.iter().enumerate() {
-        all.push((yaml_path!["expect", "that", at, "value"].to_vec(), &assertion.value));
-    }
-    if let Some(rate) = &case.expect.rate {
-        all.push((yaml_path!["expect", "rate", "of"].to_vec(), &rate.of));
-    }
-    for (at, bug) in case.known_bugs.iter().enumerate() {
-        for (index, assertion) in bug.that.iter().enumerate() {
-            all.push((yaml_path!["known-bugs", at, "that", index, "value"].to_vec(), &assertion.value));
-        }
-    }
-    all
-}
+#[cfg(test)]
+mod tests {
+    use crate::load_tests::errors_of_changes;
 
-fn list(names: &BTreeSet<&str>) -> String {
-    if names.is_empty() { "none".to_owned() } else { names.iter().copied().collect::<Vec<_>>().join(", ") }
+    #[test]
+    fn errors_point_to_the_mistake() {
+        insta::assert_snapshot!(errors_of_changes(&[
+            ("invalid CEL", "expect:\n", "until: pods.alloc ==\nexpect:\n"),
+            (
+                "a variable outside of its macro",
+                "expect:\n",
+                "until: samples.all(s, s.t > 1) && s.t < 9\nexpect:\n",
+            ),
+            ("unknown variable", "expect:\n", "until: pod.alloc.status.phase == 'Failed'\nexpect:\n"),
+            ("an answer that no step keeps", "expect:\n", "until: answers.started.code == 0\nexpect:\n"),
+            ("a misspelt pod in a condition", "expect:\n", "until: running(pods.aloc)\nexpect:\n"),
+            (
+                "an unknown object in an assertion",
+                "expect:\n",
+                "expect:\n  that: [{what: a, value: objects.web.status.replicas, is: 1}]\n",
+            ),
+        ]));
+    }
 }

@@ -5,7 +5,7 @@ use evictlab_rules::quantity::Quantity;
 use serde_json::{Map, Value};
 
 use crate::checks::{Checker, join};
-use crate::pod_specs::case_name;
+use crate::located_pod_specs::case_name;
 use crate::positions::PathSegment;
 use crate::problem::did_you_mean;
 use crate::yaml_path;
@@ -222,5 +222,52 @@ impl Checker<'_> {
             self.report(path, error.to_string(), "");
         }
         *amount = Value::String(text);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::load_tests::errors_of_changes;
+
+    #[test]
+    fn errors_point_to_the_mistake() {
+        insta::assert_snapshot!(errors_of_changes(&[
+            ("unknown field of a container", "args: [stress", "arguments: [stress"),
+            ("a field of a container that is misspelt", "image: agnhost:2.52", "imge: agnhost:2.52"),
+            ("unknown field of a pod", "      volumes:\n", "      restartpolicy: Never\n      volumes:\n"),
+            ("a field of a wrong type", "{name: data, emptyDir: {}}", "{name: data, emptyDir: disk}"),
+            (
+                "a variable as a quantity",
+                "          args: [stress",
+                "          resources: {requests: {memory: $(TOTAL)}}\n          args: [stress",
+            ),
+            (
+                "a bad quantity",
+                "          args: [stress",
+                "          resources: {limits: {memory: 20MB}}\n          args: [stress",
+            ),
+            ("a bad size limit", "emptyDir: {}", "emptyDir: {sizeLimit: much}"),
+            (
+                "unknown field of a template",
+                "expect:\n",
+                "objects:\n  - {apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {template: {spec: {contaners: []}}}}\nexpect:\n",
+            ),
+            (
+                "an unknown kind without a name",
+                "expect:\n",
+                "objects:\n  - {apiVersion: apps/v1, kind: Deploymnt}\nexpect:\n",
+            ),
+            (
+                "labels of a template",
+                "expect:\n",
+                "objects:\n  - {apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: a}, spec: {selector: {matchLabels: {app: a}}, template: {spec: {containers: []}}}}\nexpect:\n",
+            ),
+            ("a finalizer", "{name: alloc}", "{name: alloc, finalizers: [example.com/keep]}"),
+            (
+                "a finalizer in a template and in a patch",
+                "expect:\n",
+                "objects:\n  - {apiVersion: apps/v1, kind: Deployment, metadata: {name: a}, spec: {template: {metadata: {finalizers: [example.com/keep]}, spec: {containers: []}}}}\ndo:\n  - {patch: {kind: Deployment, name: a, patch: {metadata: {finalizers: [example.com/keep]}}}}\nexpect:\n",
+            ),
+        ]));
     }
 }

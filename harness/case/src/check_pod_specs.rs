@@ -6,7 +6,7 @@ use evictlab_rules::quantity::Quantity;
 use serde_json::{Map, Value};
 
 use crate::checks::{Checker, item_names, join};
-use crate::pod_template::{SYSTEM_PRIORITY_CLASSES, containers_of};
+use crate::manifest_types::{SYSTEM_PRIORITY_CLASSES, containers_of};
 use crate::positions::PathSegment;
 use crate::problem::did_you_mean;
 use crate::yaml_path;
@@ -157,4 +157,39 @@ fn list<'a>(
 ) -> impl Iterator<Item = (usize, &'a Map<String, Value>)> {
     let items = fields.get(name).and_then(Value::as_array).into_iter().flatten().enumerate();
     items.filter_map(|(at, item)| Some((at, item.as_object()?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::load_tests::errors_of_changes;
+
+    #[test]
+    fn errors_point_to_the_mistake() {
+        insta::assert_snapshot!(errors_of_changes(&[
+            (
+                "an invalid image of a template",
+                "expect:\n",
+                "objects:\n  - {apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {template: {spec: {containers: [{name: a, image: \"a b\"}]}}}}\nexpect:\n",
+            ),
+            ("no image", "        - name: el1\n          image: agnhost:2.52\n", "        - name: el1\n"),
+            ("a restart policy", "      volumes:\n", "      restartPolicy: never\n      volumes:\n"),
+            ("a priority class", "      volumes:\n", "      priorityClassName: high\n      volumes:\n"),
+            ("a medium", "emptyDir: {}", "emptyDir: {medium: memory}"),
+            (
+                "a request over its limit",
+                "          args: [stress",
+                "          resources: {requests: {memory: 2Gi}, limits: {memory: 1Gi}}\n          args: [stress",
+            ),
+            (
+                "an unknown resource",
+                "          args: [stress",
+                "          resources: {limits: {memroy: 1Gi}}\n          args: [stress",
+            ),
+            (
+                "mounts of no volume and twice at a path",
+                "          args: [stress",
+                "          volumeMounts: [{name: dat, mountPath: /a}, {name: data, mountPath: /a}]\n          args: [stress",
+            ),
+        ]));
+    }
 }

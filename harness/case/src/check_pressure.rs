@@ -30,7 +30,11 @@ impl Checker<'_> {
         for (signal, distance) in &pressure.also {
             let path = yaml_path!["pressure", "also", signal.as_str()];
             if *signal == pressure.signal {
-                self.report(path, format!("{} has two thresholds", signal.as_str()), "it is `signal`, too");
+                self.report(
+                    path,
+                    format!("`{}` is both `signal` and in `also`", signal.as_str()),
+                    "remove it from `also`",
+                );
             } else if distance.quantity() <= &Quantity::ZERO {
                 self.report(path, "the distance must be more than 0", "");
             }
@@ -55,10 +59,10 @@ impl Checker<'_> {
     /// Checks that the fields of `pressure` fit together.
     fn check_combination(&mut self, pressure: &Pressure) {
         let is_soft = pressure.soft_grace.is_some();
-        let amount = |text: &Option<QuantityText>| text.as_ref().map(|text| text.quantity().clone());
-        let final_distance = amount(&pressure.hard_distance).or_else(|| amount(&pressure.distance));
-        let is_too_far = amount(&pressure.hard_distance) <= amount(&pressure.distance);
-        let others_cross = matches!((amount(&pressure.others), &final_distance), (Some(others), Some(distance)) if others >= *distance);
+        let [hard, others] =
+            [&pressure.hard_distance, &pressure.others].map(|text| text.as_ref().map(QuantityText::amount));
+        let is_too_far = hard.is_some_and(|hard| hard <= pressure.distance());
+        let others_cross = others.is_some_and(|others| others >= pressure.last_distance());
         let is_reservation = pressure.by == PressureMechanism::KubeReserved;
         let conflicts = [
             (
@@ -68,7 +72,7 @@ impl Checker<'_> {
             ),
             (
                 "hard-distance",
-                pressure.hard_distance.is_some() && is_too_far,
+                is_too_far,
                 "the hard threshold would be crossed before the soft one: state a smaller `distance`",
             ),
             ("others", others_cross, "the other containers would cross the threshold alone"),
@@ -118,4 +122,48 @@ fn entries_set_by(pressure: &Pressure) -> Vec<(&'static str, &'static str)> {
         fields.map(move |(field, _)| (field, signal.as_str()))
     };
     pressure.signals().flat_map(entries_of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::load_tests::errors_of_changes;
+
+    #[test]
+    fn errors_point_to_the_mistake() {
+        insta::assert_snapshot!(errors_of_changes(&[
+            ("no distance", "ramp: 15s", "distance: 0Mi"),
+            (
+                "set by pressure",
+                "expect:\n",
+                "kubelet-config: {evictionHard: {memory.available: 1Gi, pid.available: 5%}}\nexpect:\n",
+            ),
+            ("not a map", "expect:\n", "kubelet-config: {evictionHard: memory.available<1Gi}\nexpect:\n"),
+            ("a hard threshold beside a hard one", "ramp: 15s", "hard-distance: 1Gi"),
+            (
+                "a hard threshold before the soft one",
+                "ramp: 15s",
+                "distance: 1Gi, hard-distance: 1Gi, soft-grace: 1s",
+            ),
+            (
+                "a hard threshold before the soft one, by default",
+                "ramp: 15s",
+                "hard-distance: 320Mi, soft-grace: 1s",
+            ),
+            ("two thresholds of one signal", "ramp: 15s", "also: {memory.available: 1Gi}"),
+            ("a second signal without a distance", "ramp: 15s", "also: {pid.available: \"0\"}"),
+            (
+                "a second signal beside a percentage",
+                "ramp: 15s",
+                "as-percentage: true, also: {pid.available: \"9\"}",
+            ),
+            ("others cross alone", "ramp: 15s", "distance: 100Mi, others: 100Mi"),
+            ("others cross alone, by default", "ramp: 15s", "others: 320Mi"),
+            (
+                "others cross alone with a hard threshold",
+                "ramp: 15s",
+                "hard-distance: 1Gi, soft-grace: 1s, others: 1Gi",
+            ),
+            ("a soft reservation", "ramp: 15s", "by: kube-reserved, soft-grace: 1s"),
+        ]));
+    }
 }

@@ -5,13 +5,14 @@ use serde_json::{Map, Value};
 
 use crate::assertion::Assertion;
 use crate::checks::Checker;
-use crate::pod_specs::case_name;
+use crate::located_pod_specs::case_name;
 use crate::positions::PathSegment;
 use crate::problem::did_you_mean;
 use crate::step::{
     Action, ApiRequest, ContainerCommand, FileSystems, NodeChange, ObjectKind, ObjectReference, Resize, Taint,
 };
 use crate::values::Name;
+use crate::words::list_names;
 use crate::yaml_path;
 
 /// Prefix of the labels, annotations and taints that evictlab adds to a node.
@@ -199,7 +200,10 @@ impl Checker<'_> {
             return self.check_pod_reference(path, &object.name);
         }
         let note = did_you_mean(object.name.as_str(), names.iter().copied()).unwrap_or_else(|| {
-            format!("state it in `objects`, or create it in an earlier step; known: {}", list(&names))
+            format!(
+                "state it in `objects`, or create it in an earlier step; known: {}",
+                list_names(names.iter().copied())
+            )
         });
         self.report(path, format!("the case has no {kind} `{}`", object.name), note);
     }
@@ -257,6 +261,64 @@ impl Checker<'_> {
     }
 }
 
-fn list(names: &[&str]) -> String {
-    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+#[cfg(test)]
+mod tests {
+    use crate::load_tests::errors_of_changes;
+
+    #[test]
+    fn errors_point_to_the_mistake() {
+        insta::assert_snapshot!(errors_of_changes(&[
+            (
+                "an imagefs without room for images",
+                "expect:\n",
+                "node: {file-systems: {imagefs: 512Mi}}\nexpect:\n",
+            ),
+            (
+                "an imagefs without inodes for images",
+                "expect:\n",
+                "node: {file-systems: {imagefs: 2Gi, imagefs-inodes: 1000}}\nexpect:\n",
+            ),
+            ("a step that does nothing", "expect:\n", "do:\n  - {about: nothing}\nexpect:\n"),
+            ("a step with no such pod", "expect:\n", "do:\n  - {evict: aloc}\nexpect:\n"),
+            (
+                "a patch of no object",
+                "expect:\n",
+                "do:\n  - patch: {kind: Deployment, name: web, patch: {spec: {}}}\nexpect:\n",
+            ),
+            ("an empty patch", "expect:\n", "do:\n  - patch: {kind: Pod, name: alloc, patch: {}}\nexpect:\n"),
+            (
+                "a deletion of another kind",
+                "expect:\n",
+                "objects:\n  - {apiVersion: v1, kind: Service, metadata: {name: web}}\ndo:\n  - delete: {kind: Secret, name: web}\nexpect:\n",
+            ),
+            ("an answer of a restart", "expect:\n", "do:\n  - {restart-kubelet: true, answer: a}\nexpect:\n"),
+            (
+                "an answer of a loaded image",
+                "expect:\n",
+                "do:\n  - {load-image: \"stress:1\", answer: a}\nexpect:\n",
+            ),
+            ("a loaded image without a name", "expect:\n", "do:\n  - {load-image: \"stress 1\"}\nexpect:\n"),
+            ("a command in no such pod", "expect:\n", "do:\n  - exec: {pod: aloc, command: [ls]}\nexpect:\n"),
+            (
+                "a command in no such container",
+                "expect:\n",
+                "do:\n  - exec: {pod: alloc, container: el2, command: [ls]}\nexpect:\n",
+            ),
+            ("a resize that changes nothing", "expect:\n", "do:\n  - resize: {pod: alloc}\nexpect:\n"),
+            (
+                "a resize of no such container",
+                "expect:\n",
+                "do:\n  - resize: {pod: alloc, container: el2, requests: {memory: 1Mi}}\nexpect:\n",
+            ),
+            ("an empty command", "expect:\n", "do:\n  - exec: {pod: alloc, command: []}\nexpect:\n"),
+            ("a rate that cannot fail", "expect:\n", "expect:\n  rate: {what: x, of: 'true', at-least: 0}\n"),
+            ("a taint outside of the domain", "expect:\n", "do:\n  - {untaint: example.com/x}\nexpect:\n"),
+            (
+                "duplicate assertion",
+                "expect:\n",
+                "expect:\n  that: [{what: x, value: t, at-least: 1}, {what: x, value: t, at-most: 2}]\n",
+            ),
+            ("sometimes without a rate", "    message: {containers: {el1: {}}}\n", "    sometimes: true\n"),
+        ]));
+    }
 }

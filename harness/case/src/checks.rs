@@ -7,8 +7,8 @@ use regex::Regex;
 use serde_json::{Map, Value};
 
 use crate::kubelet_fields::config_mistakes;
-use crate::pod_specs::case_name;
-use crate::pod_template::{CONTAINER_LISTS, containers_of};
+use crate::located_pod_specs::case_name;
+use crate::manifest_types::{CONTAINER_LISTS, containers_of};
 use crate::positions::PathSegment;
 use crate::pressure::PressureMechanism;
 use crate::problem::did_you_mean;
@@ -365,4 +365,27 @@ pub(crate) fn join(path: &[PathSegment], more: &[PathSegment]) -> Vec<PathSegmen
 /// Returns the names of the items of a list in a manifest.
 pub(crate) fn item_names(list: Option<&Value>) -> impl Iterator<Item = &str> {
     list.and_then(Value::as_array).into_iter().flatten().filter_map(|item| item.get("name")?.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::load_tests::errors_of_changes;
+
+    #[test]
+    fn errors_point_to_the_mistake() {
+        insta::assert_snapshot!(errors_of_changes(&[
+            ("invalid label", "Feature:Eviction", "Feature/Eviction"),
+            ("invalid image name", "image: agnhost:2.52", "image: \"a'; touch b; '\""),
+            ("name of another file", "name: good", "name: better"),
+            ("a second pod that grows", "ramp: 15s", "pod: {name: hog}"),
+            ("pod without name", "metadata: {name: alloc}", "metadata: {}"),
+            ("another kind", "- metadata: {name: alloc}", "- kind: Deployment\n    metadata: {name: alloc}"),
+            ("container twice", "name: side,", "name: el1,"),
+            ("no containers", "      containers:\n", "      contaners:\n"),
+            ("nothing grows", "$(TOTAL)", "1Gi"),
+            ("two grow", "restartPolicy: Always", "command: [sh, -c, \"echo $TOTAL_BYTES\"]"),
+            ("grows without pressure", "pressure: {signal: memory.available, ramp: 15s}\n", ""),
+            ("a name and a generated name", "{name: alloc}", "{name: alloc, generateName: alloc-}"),
+        ]));
+    }
 }

@@ -13,7 +13,8 @@ impl Case {
     /// Returns the maximum time from the first pod to the end of the observation on a fast node:
     /// the stated `deadline`, or the sum of all times that the case states and two minutes.
     ///
-    /// A stated `timeout` counts twice, for the last progress before it may be as late.
+    /// `timeout` counts twice: the last progress may come just before the first one expires. The
+    /// longest deadline is 7 days.
     pub fn deadline(&self) -> Duration {
         if let Some(deadline) = self.deadline {
             return deadline.get();
@@ -21,24 +22,34 @@ impl Case {
         let pressure = self.pressure.iter().flat_map(|pressure| [pressure.ramp, pressure.soft_grace]);
         let waits = self.steps.iter().map(|step| step.wait);
         let stated = pressure.chain(waits).chain([self.timeout, self.timeout]);
-        let stated: Duration = stated.flatten().map(|duration| duration.get()).sum();
-        BASE + stated + self.longest_grace_period()
+        let stated = stated.flatten().map(|duration| duration.get());
+        let all = stated.chain([self.longest_grace_period()]);
+        all.fold(BASE, Duration::saturating_add).min(crate::Duration::MAX)
     }
 
-    /// Returns the longest `terminationGracePeriodSeconds` of the pods and of pod templates.
+    /// Returns the longest `terminationGracePeriodSeconds` of the pods that the case can create.
     fn longest_grace_period(&self) -> Duration {
-        let created = self.created_objects();
-        let manifests = self.pods.iter().chain(&self.objects).chain(created);
-        let seconds = manifests.filter_map(grace_period_seconds).max();
+        let manifests = self.pods.iter().chain(&self.static_pods).chain(&self.objects);
+        let patches = self.patches().map(|patch| &patch.patch);
+        let all = manifests.chain(self.created_objects()).chain(patches);
+        let seconds = all.filter_map(longest_grace_period_seconds).max();
         Duration::from_secs(seconds.unwrap_or(0))
     }
 }
 
-/// Returns `terminationGracePeriodSeconds` of a pod, or of the pod template of a workload.
-fn grace_period_seconds(manifest: &Map<String, Value>) -> Option<u64> {
-    let spec = manifest.get("spec")?;
-    let of_template = || spec.get("template")?.get("spec")?.get("terminationGracePeriodSeconds");
-    spec.get("terminationGracePeriodSeconds").or_else(of_template)?.as_u64()
+/// Returns the longest `terminationGracePeriodSeconds` in a manifest or a patch, at any depth: a
+/// patch need not repeat the containers by which a pod spec is found.
+fn longest_grace_period_seconds(fields: &Map<String, Value>) -> Option<u64> {
+    let own = fields.get("terminationGracePeriodSeconds").and_then(Value::as_u64);
+    own.max(fields.values().filter_map(longest_grace_period_within).max())
+}
+
+fn longest_grace_period_within(value: &Value) -> Option<u64> {
+    match value {
+        Value::Object(fields) => longest_grace_period_seconds(fields),
+        Value::Array(items) => items.iter().filter_map(longest_grace_period_within).max(),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -61,5 +72,32 @@ mod tests {
         assert_eq!(deadline("pods: [{spec: {terminationGracePeriodSeconds: 25}}, {spec: {}}]"), 145);
         let template = "{kind: Deployment, spec: {template: {spec: {terminationGracePeriodSeconds: 7}}}}";
         assert_eq!(deadline(&format!("objects: [{template}]")), 127);
+    }
+
+    #[test]
+    fn grace_periods_of_all_pods_count() {
+        let spec = "{terminationGracePeriodSeconds: 9}";
+        let job =
+            format!("{{kind: CronJob, spec: {{jobTemplate: {{spec: {{template: {{spec: {spec}}}}}}}}}}}");
+        let patch = format!("{{kind: Deployment, name: d, patch: {{spec: {{template: {{spec: {spec}}}}}}}}}");
+        for more in [
+            format!("static-pods: [{{spec: {spec}}}]"),
+            format!("objects: [{job}]"),
+            format!("objects: [{{kind: List, items: [{job}]}}]"),
+            format!("do: [{{create: {job}}}]"),
+            format!("do: [{{patch: {patch}}}]"),
+        ] {
+            assert_eq!(deadline(&more), 129, "{more}");
+        }
+    }
+
+    #[test]
+    fn the_deadline_is_at_most_a_week() {
+        const WEEK: u64 = 7 * 24 * 3600;
+        assert_eq!(deadline("timeout: 5days"), WEEK);
+        for seconds in [u64::MAX, i64::MAX as u64, WEEK] {
+            let pod = format!("pods: [{{spec: {{terminationGracePeriodSeconds: {seconds}}}}}]");
+            assert_eq!(deadline(&pod), WEEK, "{seconds}");
+        }
     }
 }

@@ -7,7 +7,7 @@ use evictlab_rules::threshold::Resource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 
-use crate::assertion::{Assertion, Rate};
+use crate::assertion::{Assertion, ExpectedRate};
 use crate::values::{Duration, Name, QuantityText, UsageBound};
 
 /// Expected outcome. Fields that are not stated are not checked; the invariants of eviction always
@@ -61,24 +61,41 @@ pub struct Expect {
     pub that: Vec<Assertion>,
     /// Rate at which a property holds, counted over many pods or many runs of the case.
     #[serde(default)]
-    pub rate: Option<Rate>,
+    pub rate: Option<ExpectedRate>,
 }
 
 impl Expect {
     /// Reports whether the outcome states nothing beside the evicted pods.
     pub(crate) fn has_only_evictions(&self) -> bool {
-        self.message.is_none()
-            && self.witnesses.is_none()
-            && self.annotations.is_none()
-            && self.disruption_target.is_none()
-            && self.killed_within.is_none()
-            && self.killed_after.is_none()
-            && self.refused.is_none()
-            && self.summary.is_empty()
-            && self.oom_killed.is_none()
-            && self.rejected.is_none()
-            && self.that.is_empty()
-            && self.rate.is_none()
+        // Without `..`, so that a new field is not forgotten.
+        let Self {
+            evicted: _,
+            may_be_evicted: _,
+            message,
+            witnesses,
+            annotations,
+            disruption_target,
+            killed_within,
+            killed_after,
+            refused,
+            summary,
+            oom_killed,
+            rejected,
+            that,
+            rate,
+        } = self;
+        message.is_none()
+            && witnesses.is_none()
+            && annotations.is_none()
+            && disruption_target.is_none()
+            && killed_within.is_none()
+            && killed_after.is_none()
+            && refused.is_none()
+            && summary.is_empty()
+            && oom_killed.is_none()
+            && rejected.is_none()
+            && that.is_empty()
+            && rate.is_none()
     }
 }
 

@@ -32,16 +32,17 @@ mod check_pressure;
 mod check_steps;
 mod checks;
 mod deadline;
-mod document_schema;
 mod expect;
 pub mod expression;
 mod kubelet_fields;
 mod kubelet_metrics;
 mod listed_case;
 mod load;
+mod located_pod_specs;
+mod manifest_types;
 mod new_case;
-mod pod_specs;
-mod pod_template;
+mod origin;
+mod output_schema;
 pub mod positions;
 mod pressure;
 mod pressure_pod;
@@ -55,9 +56,8 @@ mod words;
 mod yaml_problem;
 
 pub use api_rejection::ApiRejection;
-pub use assertion::{Assertion, Rate, display_value};
+pub use assertion::{Assertion, ExpectedRate, display_value};
 pub use check_steps::LABEL_PREFIX;
-pub use document_schema::{closed_schema, output_schema};
 pub use expect::{
     ContainerLimit, Expect, ExpectedEvictions, Figures, Message, Presence, Refused, VolumeLimit, Witness,
 };
@@ -65,13 +65,15 @@ pub use listed_case::ListedCase;
 pub use load::{
     CaseFiles, LoadedCase, ParsedCase, SCHEMA_FILE, Source, duplicate_names, load, load_paths, parse,
 };
-pub use new_case::{NewCase, NewCaseError, NewCaseNameError};
-pub use pod_specs::{CASE_NAME_ANNOTATION, PodSpec, case_name};
-pub use pod_template::{
-    CONTAINER_LISTS, CapabilitiesTemplate, ContainerTemplate, HostPathTemplate, MetadataTemplate,
-    ObjectTemplate, PodTemplate, PodTemplateField, PortTemplate, ResourcesTemplate, SYSTEM_PRIORITY_CLASSES,
-    SecurityTemplate, VariableTemplate, VolumeTemplate, WorkloadTemplate, containers_of,
+pub use located_pod_specs::{CASE_NAME_ANNOTATION, LocatedPodSpec, case_name};
+pub use manifest_types::{
+    CONTAINER_LISTS, CapabilitiesManifest, ContainerManifest, HostPathManifest, MetadataManifest,
+    ObjectManifest, PodSpecManifest, PodTemplateSpec, PortManifest, ResourcesManifest,
+    SYSTEM_PRIORITY_CLASSES, SecurityManifest, VariableManifest, VolumeManifest, WorkloadSpecManifest,
+    containers_of,
 };
+pub use new_case::{NewCase, NewCaseError, NewCaseNameError};
+pub use output_schema::{closed_schema, output_schema};
 pub use pressure::{Pressure, PressureMechanism};
 pub use pressure_pod::PressurePod;
 pub use pressure_signal::PressureSignal;

@@ -15,6 +15,7 @@ use std::thread;
 use serde_saphyr::Error as YamlError;
 
 use crate::checks::{PathProblem, check};
+use crate::origin::{Origin, STDIN};
 use crate::positions::{PathSegment, Position, Positions};
 use crate::problem::{LoadErrors, Problem, SourceSpan};
 use crate::schema::Case;
@@ -24,15 +25,6 @@ use crate::yaml_problem::yaml_problem;
 
 /// File that marks a folder as a folder of evictlab suites.
 pub const SCHEMA_FILE: &str = "case.schema.json";
-
-/// Prefix of the displayed path of a built-in case.
-const BUILT_IN: &str = "(built-in) ";
-
-/// Path of the standard input in commands.
-pub(crate) const STDIN: &str = "-";
-
-/// Displayed path of a case from the standard input.
-const SHOWN_STDIN: &str = "<stdin>";
 
 /// Suite of a case from the standard input.
 const STDIN_SUITE: &str = "stdin";
@@ -75,10 +67,9 @@ pub struct ParsedCase {
     pub suite: String,
     /// Path of the file in the folder of suites, such as `message/sidecars-are-named.yaml`.
     pub file: String,
-    /// Path of the file as the user opens it; marked if the case is built in.
-    pub shown: String,
     /// The case.
     pub case: Case,
+    pub(crate) origin: Origin,
     text: Arc<str>,
 }
 
@@ -101,23 +92,26 @@ impl Borrow<ParsedCase> for LoadedCase {
 }
 
 impl ParsedCase {
-    /// Parses a case file; `shown` is the path that errors display.
+    /// Parses a case file.
     ///
     /// # Errors
     /// The file is not UTF-8 or YAML, or a value does not have the type of its key.
-    pub fn parse(suite: &str, relative: &str, shown: &str, bytes: &[u8]) -> Result<Self, LoadErrors> {
-        let text: Arc<str> =
-            std::str::from_utf8(bytes).map_err(|why| not_utf8(shown, bytes, why.valid_up_to()))?.into();
+    fn parse(path: CasePath, bytes: &[u8]) -> Result<Self, LoadErrors> {
+        let CasePath { suite, relative, origin } = path;
+        let text: Arc<str> = std::str::from_utf8(bytes)
+            .map_err(|why| not_utf8(&origin.to_string(), bytes, why.valid_up_to()))?
+            .into();
         // A problem has its own lines of the file, and comments are not read.
         let options = serde_saphyr::options! { with_snippet: false, emit_comments: false };
         let mut case: Case = serde_saphyr::from_str_with_options(&text, options)
-            .map_err(|error| LoadErrors(vec![case_problem(shown, &text, &error)]))?;
+            .map_err(|error| LoadErrors(vec![case_problem(&origin.to_string(), &text, &error)]))?;
         case.add_pressure_pod();
-        // A case from the standard input has the file that its name requires.
-        let named = || format!("{STDIN_SUITE}/{}.yaml", case.name);
-        let file = if shown == SHOWN_STDIN { named() } else { relative.to_owned() };
-        let [suite, shown] = [suite, shown].map(str::to_owned);
-        Ok(Self { suite, file, shown, case, text })
+        let file = match origin {
+            // A case from the standard input has the file that its name requires.
+            Origin::Stdin => format!("{STDIN_SUITE}/{}.yaml", case.name),
+            Origin::BuiltIn(_) | Origin::File(_) => relative,
+        };
+        Ok(Self { suite, file, case, origin, text })
     }
 
     /// Checks everything beyond syntax and types: references, manifests, the kubelet
@@ -131,13 +125,13 @@ impl ParsedCase {
         if findings.is_empty() {
             return Ok(LoadedCase(self));
         }
-        let positions = self.positions();
+        let (positions, file) = (self.positions(), self.origin.to_string());
         let problem = |finding: PathProblem| {
             let at = positions.locate(&finding.path);
             let at = finding.word.as_deref().map_or(at, |word| find_word(&self.text, at, word));
             Problem {
                 message: finding.message,
-                spans: vec![SourceSpan::at(&self.shown, &self.text, at, &finding.note)],
+                spans: vec![SourceSpan::at(&file, &self.text, at, &finding.note)],
             }
         };
         Err(LoadErrors(findings.into_iter().map(problem).collect()))
@@ -151,12 +145,11 @@ impl ParsedCase {
     /// Returns the path to pass to `evictlab run`. `None` if the name of the case suffices: for a
     /// built-in case and for one in `./cases`.
     pub fn path(&self) -> Option<&str> {
-        if self.shown == SHOWN_STDIN {
-            return Some(STDIN);
+        match &self.origin {
+            Origin::Stdin => Some(STDIN),
+            Origin::BuiltIn(_) => None,
+            Origin::File(path) => (Path::new(path) != Path::new("cases").join(&self.file)).then_some(path),
         }
-        let has_name =
-            self.shown.starts_with(BUILT_IN) || Path::new(&self.shown) == Path::new("cases").join(&self.file);
-        (!has_name).then_some(&self.shown)
     }
 
     /// Returns the text of the file.
@@ -186,16 +179,23 @@ impl ParsedCase {
 
     /// Returns the span of the value at a path.
     pub fn span(&self, path: &[PathSegment], note: &str) -> SourceSpan {
-        SourceSpan::at(&self.shown, &self.text, self.positions().locate(path), note)
+        SourceSpan::at(&self.origin.to_string(), &self.text, self.positions().locate(path), note)
     }
+}
+
+/// Place of a case file.
+struct CasePath {
+    suite: String,
+    /// Path in the folder of suites; empty for the standard input.
+    relative: String,
+    origin: Origin,
 }
 
 /// A case file before it is parsed.
 struct File {
-    suite: String,
-    relative: String,
-    shown: String,
-    text: Result<Cow<'static, [u8]>, String>,
+    path: CasePath,
+    /// The bytes of the file, or the reason why it was not read.
+    content: Result<Cow<'static, [u8]>, String>,
 }
 
 /// Case files that were read: the cases that were parsed, and the problems of the other files.
@@ -231,9 +231,7 @@ impl CaseFiles {
             }
         }
         let mut seen = BTreeSet::new();
-        files.retain(|file| {
-            seen.insert(fs::canonicalize(&file.shown).unwrap_or_else(|_| PathBuf::from(&file.shown)))
-        });
+        files.retain(|file| seen.insert(file.path.origin.canonical()));
         let mut read = Self::parse(files);
         read.problems.splice(0..0, problems);
         read
@@ -241,9 +239,9 @@ impl CaseFiles {
 
     fn parse(files: Vec<File>) -> Self {
         let mut read = Self::default();
-        let parse = |File { suite, relative, shown, text }| match text {
-            Ok(text) => ParsedCase::parse(&suite, &relative, &shown, &text),
-            Err(why) => Err(LoadErrors(vec![file_problem(why, shown)])),
+        let parse = |File { path, content }| match content {
+            Ok(bytes) => ParsedCase::parse(path, &bytes),
+            Err(why) => Err(LoadErrors(vec![file_problem(why, path.origin.to_string())])),
         };
         for parsed in in_parallel(files, parse) {
             match parsed {
@@ -259,7 +257,7 @@ impl CaseFiles {
     /// # Errors
     /// The files that were not parsed, and names that are not unique.
     pub fn parsed(self) -> Result<Vec<Arc<ParsedCase>>, LoadErrors> {
-        collect(self.cases.into_iter().map(Ok), self.problems)
+        into_sorted(self.cases.into_iter().map(Ok), self.problems)
     }
 
     /// Checks all cases, and returns them ordered by suite and name.
@@ -268,12 +266,12 @@ impl CaseFiles {
     /// All problems of all files: the mistakes of one case do not prevent the others from being
     /// checked.
     pub fn checked(self) -> Result<Vec<Arc<LoadedCase>>, LoadErrors> {
-        collect(in_parallel(self.cases, ParsedCase::check), self.problems)
+        into_sorted(in_parallel(self.cases, ParsedCase::check), self.problems)
     }
 }
 
 /// Returns the cases, ordered by suite and name, unless there is a problem.
-fn collect<C: Borrow<ParsedCase>>(
+fn into_sorted<C: Borrow<ParsedCase>>(
     results: impl IntoIterator<Item = Result<C, LoadErrors>>,
     mut problems: Vec<Problem>,
 ) -> Result<Vec<Arc<C>>, LoadErrors> {
@@ -288,7 +286,7 @@ fn collect<C: Borrow<ParsedCase>>(
     if !problems.is_empty() {
         return Err(LoadErrors(problems));
     }
-    cases.sort_by_key(order);
+    cases.sort_by_key(sort_key);
     Ok(cases)
 }
 
@@ -317,7 +315,7 @@ impl From<LoadErrors> for CaseFiles {
 }
 
 /// Returns the key by which cases are ordered.
-pub(crate) fn order<C: Borrow<ParsedCase>>(case: &Arc<C>) -> (String, Name) {
+pub(crate) fn sort_key<C: Borrow<ParsedCase>>(case: &Arc<C>) -> (String, Name) {
     let case: &ParsedCase = (**case).borrow();
     (case.suite.clone(), case.case.name.clone())
 }
@@ -343,7 +341,8 @@ pub fn load_paths<P: AsRef<Path>>(paths: &[P]) -> Result<Vec<Arc<LoadedCase>>, L
 /// # Errors
 /// All problems of the file.
 pub fn parse(suite: &str, relative: &str, shown: &str, bytes: &[u8]) -> Result<LoadedCase, LoadErrors> {
-    ParsedCase::parse(suite, relative, shown, bytes)?.check()
+    let [suite, relative, shown] = [suite, relative, shown].map(str::to_owned);
+    ParsedCase::parse(CasePath { suite, relative, origin: Origin::File(shown) }, bytes)?.check()
 }
 
 fn files_of_path(path: &Path) -> Result<Vec<File>, LoadErrors> {
@@ -411,28 +410,25 @@ fn file_on_disk(path: &Path) -> File {
     // Canonical, because the folder of the path `a.yaml` has no name.
     let canonical = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let suite = name(canonical.parent());
-    let text = fs::read(path).map(Cow::Owned).map_err(|why| format!("failed to read: {why}"));
+    let content = fs::read(path).map(Cow::Owned).map_err(|why| format!("failed to read: {why}"));
     let relative = format!("{suite}/{}", name(Some(path)));
-    File { suite, relative, shown: path.display().to_string(), text }
+    let origin = Origin::File(path.display().to_string());
+    File { path: CasePath { suite, relative, origin }, content }
 }
 
 /// Reads the standard input to its end.
 fn standard_input() -> File {
-    let mut text = vec![];
-    let read = std::io::stdin().lock().read_to_end(&mut text);
-    let text = read.map(|_| Cow::Owned(text)).map_err(|why| format!("failed to read: {why}"));
-    let (suite, shown) = (STDIN_SUITE.to_owned(), SHOWN_STDIN.to_owned());
-    File { suite, relative: String::new(), shown, text }
+    let mut bytes = vec![];
+    let read = std::io::stdin().lock().read_to_end(&mut bytes);
+    let content = read.map(|_| Cow::Owned(bytes)).map_err(|why| format!("failed to read: {why}"));
+    let (suite, relative) = (STDIN_SUITE.to_owned(), String::new());
+    File { path: CasePath { suite, relative, origin: Origin::Stdin }, content }
 }
 
 fn built_in(path: &str, text: &'static str) -> File {
     let suite = path.split('/').next().unwrap_or_default().to_owned();
-    File {
-        suite,
-        relative: path.to_owned(),
-        shown: format!("{BUILT_IN}{path}"),
-        text: Ok(text.as_bytes().into()),
-    }
+    let path = CasePath { suite, relative: path.to_owned(), origin: Origin::BuiltIn(path.to_owned()) };
+    File { path, content: Ok(text.as_bytes().into()) }
 }
 
 fn file_problem(message: String, file: String) -> Problem {
@@ -454,9 +450,8 @@ fn not_utf8(file: &str, bytes: &[u8], at: usize) -> LoadErrors {
     }])
 }
 
-/// Returns the position of the first occurrence of a word after a position, within the value that
-/// begins there; the position itself if the value is an alias or does not contain the word as it
-/// is.
+/// Returns the position of the first occurrence of a word at or after a position; the position
+/// itself if an alias is there, or if the rest of the text does not contain the word as it is.
 fn find_word(text: &str, from: Position, word: &str) -> Position {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     for (index, line) in text.lines().enumerate().skip(from.line - 1) {

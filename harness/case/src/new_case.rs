@@ -106,8 +106,14 @@ mod tests {
 
     #[test]
     fn a_name_has_a_suite_and_is_made_of_labels() {
-        for text in ["my-case", "", "/a", "a/", "a/b/c", "../a", "a/B"] {
-            assert!(text.parse::<NewCase>().is_err(), "{text}");
+        for text in ["my-case", ""] {
+            assert_eq!(text.parse::<NewCase>(), Err(NewCaseNameError::NoSuite), "{text}");
+        }
+        for (text, label) in
+            [("/a", ""), ("a/", ""), ("a/b/c", "b/c"), ("../a", ".."), ("a/B", "B"), ("a b/c", "a b")]
+        {
+            let error = NewCaseNameError::Name(ValueError::Name(label.to_owned()));
+            assert_eq!(text.parse::<NewCase>(), Err(error), "{text}");
         }
     }
 }

@@ -23,7 +23,8 @@ pub struct Pressure {
     #[serde(default)]
     pub pod: Option<PressurePod>,
     /// Distance of the threshold below the available amount; with `kube-reserved`, the amount that
-    /// pods may use in addition to their present usage.
+    /// pods may use in addition to their present usage. The default is 320Mi for memory, 512Mi of a
+    /// disk, 20,000 inodes, 1,000 process ids.
     #[serde(default)]
     pub distance: Option<QuantityText>,
     /// Distance of an additional hard threshold, for a case with a soft one. The growing container
@@ -66,6 +67,17 @@ impl Pressure {
     /// Returns the signals that have a threshold: `signal`, and those of `also`.
     pub fn signals(&self) -> impl Iterator<Item = PressureSignal> {
         std::iter::once(self.signal).chain(self.also.keys().copied())
+    }
+
+    /// Returns the distance of the first threshold, stated or by default, in bytes, inodes or process
+    /// ids.
+    pub fn distance(&self) -> u64 {
+        self.distance.as_ref().map_or(self.signal.default_distance(), QuantityText::amount)
+    }
+
+    /// Returns the distance of the last threshold: the hard one beside a soft one, if stated.
+    pub fn last_distance(&self) -> u64 {
+        self.hard_distance.as_ref().map_or(self.distance(), QuantityText::amount)
     }
 
     /// Returns whether a threshold is on a file system.

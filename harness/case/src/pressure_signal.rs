@@ -1,5 +1,6 @@
 //! The eviction signals of cases.
 
+use evictlab_rules::quantity::MIB;
 use evictlab_rules::threshold::{Resource, Signal};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -61,6 +62,17 @@ impl PressureSignal {
             Self::NodefsAvailable => Some("ephemeral-storage"),
             Self::PidAvailable => Some("pid"),
             Self::NodefsInodesFree | Self::ImagefsAvailable | Self::ImagefsInodesFree => None,
+        }
+    }
+
+    /// Returns the distance of the threshold in a case that does not state one, in bytes, inodes or
+    /// process ids.
+    pub fn default_distance(self) -> u64 {
+        match self {
+            Self::MemoryAvailable => 320 * MIB,
+            Self::NodefsAvailable | Self::ImagefsAvailable => 512 * MIB,
+            Self::NodefsInodesFree | Self::ImagefsInodesFree => 20_000,
+            Self::PidAvailable => 1_000,
         }
     }
 

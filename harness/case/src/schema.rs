@@ -11,13 +11,18 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::assertion::Assertion;
-use crate::document_schema::unwrap_descriptions;
 use crate::expect::{Expect, Message};
 use crate::expression::{Expression, KeysRead};
-use crate::pod_template::containers_of;
+use crate::manifest_types::containers_of;
+use crate::output_schema::unwrap_descriptions;
+use crate::positions::PathSegment;
 use crate::pressure::Pressure;
 use crate::step::{NodeChange, NodeSetup, PodPlacement, Resize, Step};
 use crate::values::{Duration, KubeletRequirement, Name, Upstream};
+use crate::yaml_path;
+
+/// Default of the kubelet's `maxPods`: more replicas do not start on a node.
+const MAX_PODS: u64 = 110;
 
 /// One behaviour of the kubelet: the pods and the pressure on a node, and the expected outcome.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -83,13 +88,14 @@ pub struct Case {
     /// on other clusters the case is skipped.
     #[serde(default)]
     pub faults: Vec<Fault>,
-    /// Condition that must have been observed at any time for the case to have a verdict, such as
-    /// `stats.writer.el1.rootfs.usedBytes > 20000000` in a case about a limit of 20M.
+    /// Condition that must hold at least once, such as `stats.writer.el1.rootfs.usedBytes >
+    /// 20000000` in a case about a limit of 20M; otherwise the case is `inconclusive`.
     #[serde(default)]
     pub trigger: Option<Expression>,
     /// Expected outcome.
     pub expect: Expect,
-    /// Known bugs, with the outcome on kubelets that have them.
+    /// Known bugs, with the outcome on kubelets that have them. The first one that applies to a
+    /// kubelet counts.
     #[serde(default)]
     pub known_bugs: Vec<KnownBug>,
     /// Maximum time without progress before the case ends; the default is 40s. Longer on slow
@@ -114,11 +120,30 @@ pub struct Case {
 impl Case {
     /// Returns all expressions of the case.
     pub fn expressions(&self) -> impl Iterator<Item = &Expression> {
-        let in_steps = self.steps.iter().filter_map(|step| step.when.as_ref());
-        let in_bugs = self.known_bugs.iter().flat_map(|bug| &bug.that);
-        let assertions = self.expect.that.iter().chain(in_bugs).map(|assertion| &assertion.value);
-        let conditions = self.until.iter().chain(&self.trigger);
-        in_steps.chain(conditions).chain(assertions).chain(self.expect.rate.as_ref().map(|rate| &rate.of))
+        self.located_expressions().into_iter().map(|(_, expression)| expression)
+    }
+
+    /// Returns all expressions of the case with their paths.
+    pub(crate) fn located_expressions(&self) -> Vec<(Vec<PathSegment>, &Expression)> {
+        let mut all = Vec::new();
+        for (field, expression) in [("until", &self.until), ("trigger", &self.trigger)] {
+            all.extend(expression.iter().map(|expression| (yaml_path![field].to_vec(), expression)));
+        }
+        for (at, step) in self.steps.iter().enumerate() {
+            all.extend(step.when.iter().map(|when| (yaml_path!["do", at, "when"].to_vec(), when)));
+        }
+        for (at, assertion) in self.expect.that.iter().enumerate() {
+            all.push((yaml_path!["expect", "that", at, "value"].to_vec(), &assertion.value));
+        }
+        if let Some(rate) = &self.expect.rate {
+            all.push((yaml_path!["expect", "rate", "of"].to_vec(), &rate.of));
+        }
+        for (at, bug) in self.known_bugs.iter().enumerate() {
+            for (index, assertion) in bug.that.iter().enumerate() {
+                all.push((yaml_path!["known-bugs", at, "that", index, "value"].to_vec(), &assertion.value));
+            }
+        }
+        all
     }
 
     /// Adds the pod that `pressure.pod` describes to the pods of the case.
@@ -143,10 +168,14 @@ impl Case {
         self.steps.iter().filter_map(Step::node_change)
     }
 
-    /// Returns the number of containers in all pods, including ephemeral containers.
+    /// Returns the number of containers that start before the pressure: those of pods, of static
+    /// pods and of the replicas of objects, and ephemeral containers. Containers that steps create
+    /// are not included.
     pub fn container_count(&self) -> usize {
-        let specs = self.pods.iter().filter_map(|pod| pod.get("spec")?.as_object());
-        specs.flat_map(containers_of).count() + self.ephemeral_containers.len()
+        let pods = self.initial_pod_specs().into_iter().filter(|pod| pod.is_completed);
+        let containers =
+            pods.map(|pod| containers_of(pod.spec).count() * pod.replicas.min(MAX_PODS) as usize);
+        containers.sum::<usize>() + self.ephemeral_containers.len()
     }
 
     /// Returns the names of the kubelet's metrics that expressions read.
@@ -189,7 +218,7 @@ pub struct KnownBug {
     #[serde(default)]
     #[schemars(skip_serializing_if = "Option::is_none")]
     pub cgroup: Option<CgroupVersion>,
-    /// Upstream issue or pull request.
+    /// Upstream issue or pull request. A bug without one has an `about`.
     #[serde(default)]
     pub upstream: Option<Upstream>,
     /// Description of the bug in one sentence.
@@ -207,15 +236,42 @@ pub struct KnownBug {
     /// Minimum time from the Evicted event to the end of the last container of the pod.
     #[serde(default)]
     pub killed_after: Option<Duration>,
-    /// Assertions that replace those of the case with the same `what`.
+    /// Assertions on kubelets with the bug. One with the `what` of an assertion of `expect` replaces
+    /// it; others are added.
     #[serde(default)]
     pub that: Vec<Assertion>,
     /// The bug is intermittent: the property that `expect.rate` counts does not hold every time.
     #[serde(default)]
     pub sometimes: bool,
-    /// Invariants of the rules of this kubelet that a kubelet without the bug violates. Needed if
-    /// no later minor version is without the bug, so that its rules are not known.
+    /// Invariants of the rules of this kubelet that a kubelet without the bug violates. Required
+    /// while every later minor version has the bug, because the rules of a fixed kubelet are then
+    /// unknown.
     #[serde(default)]
     #[schemars(with = "Vec<String>")]
     pub fixed_violates: Vec<Invariant>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn containers_that_start_before_the_pressure_are_counted() {
+        let case: Case = serde_saphyr::from_str(
+            "{name: a, about: b, expect: {evicted: []},
+            pods: [{spec: {initContainers: [{name: i}], containers: [{name: one}]}}, {spec: {}}],
+            static-pods: [{spec: {containers: [{name: two}]}}],
+            objects: [
+                {kind: Deployment, spec: {replicas: 3, template: {spec: {containers: [{name: a}, {name: b}]}}}},
+                {kind: DaemonSet, spec: {template: {spec: {containers: [{name: c}]}}}},
+                {kind: CronJob, spec: {jobTemplate: {spec: {template: {spec: {containers: [{name: later}]}}}}}}],
+            ephemeral-containers: [{pod: p, container: {name: debug}}],
+            do: [{create: {kind: Pod, spec: {containers: [{name: later}]}}}]}",
+        )
+        .unwrap();
+        assert_eq!(case.container_count(), 2 + 1 + 6 + 1 + 1);
+        let scaled = "{name: a, about: b, expect: {evicted: []}, objects: [{kind: Job, \
+            spec: {parallelism: 18446744073709551615, template: {spec: {containers: [{name: a}, {name: b}]}}}}]}";
+        assert_eq!(serde_saphyr::from_str::<Case>(scaled).unwrap().container_count(), 220);
+    }
 }

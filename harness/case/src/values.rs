@@ -67,10 +67,7 @@ pub enum ValueError {
 
 /// Implements deserialization from text, and a JSON Schema with this pattern.
 macro_rules! impl_from_text {
-    ($type:ident, $pattern:literal) => {
-        impl_from_text!($type, "string", $pattern);
-    };
-    ($type:ident, $json:tt, $pattern:literal) => {
+    ($type:ident, $pattern:expr) => {
         impl<'de> Deserialize<'de> for $type {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
@@ -87,9 +84,16 @@ macro_rules! impl_from_text {
             }
 
             fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                json_schema!({ "type": $json, "pattern": $pattern })
+                json_schema!({ "type": "string", "pattern": $pattern })
             }
         }
+    };
+}
+
+/// Regular expression of a quantity, for JSON Schemas.
+macro_rules! quantity_pattern {
+    () => {
+        r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?"
     };
 }
 
@@ -145,7 +149,7 @@ pub struct QuantityText {
     quantity: Quantity,
 }
 
-impl_from_text!(QuantityText, r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?$");
+impl_from_text!(QuantityText, concat!("^", quantity_pattern!(), "$"));
 
 impl QuantityText {
     /// Returns the text.
@@ -192,10 +196,7 @@ pub enum ResizedRequest {
     Allocatable,
 }
 
-impl_from_text!(
-    ResizedRequest,
-    r"^(allocatable|[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?)$"
-);
+impl_from_text!(ResizedRequest, concat!("^(allocatable|", quantity_pattern!(), ")$"));
 
 impl FromStr for ResizedRequest {
     type Err = ValueError;
@@ -254,10 +255,7 @@ pub struct UsageBound {
     pub quantity: QuantityText,
 }
 
-impl_from_text!(
-    UsageBound,
-    r"^(>=|<=|>|<|=) *[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?$"
-);
+impl_from_text!(UsageBound, concat!("^(>=|<=|>|<|=) *", quantity_pattern!(), "$"));
 
 impl UsageBound {
     /// Reports whether a usage satisfies the bound.
@@ -292,6 +290,9 @@ pub struct Duration(std::time::Duration);
 impl_from_text!(Duration, r"^([0-9]+ *[a-zA-Z]+ *)+$|^0$");
 
 impl Duration {
+    /// Longest duration of a case file. Sums of durations do not overflow.
+    pub(crate) const MAX: std::time::Duration = std::time::Duration::from_secs(7 * 24 * 3600);
+
     /// Returns the duration as a type of the standard library.
     pub fn get(self) -> std::time::Duration {
         self.0
@@ -302,11 +303,13 @@ impl FromStr for Duration {
     type Err = ValueError;
 
     fn from_str(text: &str) -> Result<Self, ValueError> {
-        let why = |error: humantime::DurationError| ValueError::Duration {
-            text: text.to_owned(),
-            why: error.to_string().lines().next().unwrap_or_default().to_owned(),
-        };
-        humantime::parse_duration(text).map(Self).map_err(why)
+        let error = |why: &str| ValueError::Duration { text: text.to_owned(), why: why.to_owned() };
+        let duration = humantime::parse_duration(text)
+            .map_err(|why| error(why.to_string().lines().next().unwrap_or_default()))?;
+        if duration > Self::MAX {
+            return Err(error("it is longer than 7 days"));
+        }
+        Ok(Self(duration))
     }
 }
 
@@ -337,6 +340,15 @@ impl KubeletRequirement {
         let [major, minor, patch] = [kubelet.major, kubelet.minor, kubelet.patch].map(u64::from);
         let version = Version::new(major, minor, patch);
         self.is_any() || self.alternatives.iter().any(|range| range.matches(&version))
+    }
+
+    /// Returns 0, and the patch versions next to those that the range names: it changes only there
+    /// within a minor version.
+    pub(crate) fn patch_bounds(&self) -> impl Iterator<Item = u64> {
+        let comparators = self.alternatives.iter().flat_map(|range| &range.comparators);
+        let stated = comparators.filter_map(|one| one.patch);
+        std::iter::once(0)
+            .chain(stated.flat_map(|patch| [patch.saturating_sub(1), patch, patch.saturating_add(1)]))
     }
 
     /// Reports whether the range includes all versions.
@@ -428,7 +440,13 @@ pub struct Upstream {
     number: u32,
 }
 
-impl_from_text!(Upstream, r"^[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+#[1-9][0-9]*$");
+impl_from_text!(
+    Upstream,
+    concat!(
+        r"^([A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+#[1-9][0-9]*",
+        r"|https://github\.com/[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+/(issues|pull)/[1-9][0-9]*/?)$"
+    )
+);
 
 impl Upstream {
     /// Returns the URL. GitHub redirects the URL of an issue to the pull request with the same
@@ -495,7 +513,10 @@ mod tests {
             &[">=200Mi", "<1Mi", "=0", ">1", "<=1.5Gi"],
             &["", "200Mi", ">=", "=>1", "!1", "==1"],
         );
-        check::<Duration>(&["15s", "500ms", "5m", "1h 30m", "0s"], &["", "15", "s", "-1s", "1 parsec"]);
+        check::<Duration>(
+            &["15s", "500ms", "5m", "1h 30m", "0s", "7days"],
+            &["", "15", "s", "-1s", "1 parsec", "7days 1ns", "10000000000000000000s"],
+        );
         check::<KubeletRequirement>(
             &[">=1.29", "<1.32", ">=1.29, <1.32", "=1.32", "~1.31.4", ">=1.29.3, <1.30 || >=1.31"],
             &[

@@ -1,4 +1,4 @@
-//! Counts with their nouns.
+//! Words of messages: counts with their nouns, and lists of names.
 
 /// Returns `n` with its noun in the singular or plural: `1 case`, `0 cases`, `2 entries`.
 pub fn count(n: usize, noun: &str) -> String {
@@ -11,6 +11,12 @@ pub fn count(n: usize, noun: &str) -> String {
         _ if ends_with(&["s", "x", "ch", "sh"]) => format!("{n} {noun}es"),
         _ => format!("{n} {noun}s"),
     }
+}
+
+/// Lists names, or `none`.
+pub(crate) fn list_names<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    let names: Vec<&str> = names.into_iter().collect();
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use boon::{Compiler, SchemaIndex, Schemas};
-use evictlab_case::{LoadedCase, SCHEMA_FILE, Source, json_schema, load};
+use evictlab_case::{LoadedCase, PressureSignal, SCHEMA_FILE, Source, json_schema, load};
 use k8s_openapi::api::core::v1::{EphemeralContainer, Pod};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
@@ -29,6 +29,22 @@ fn checked_in_schema_is_current() {
         checked_in == json_schema(),
         "cases/{SCHEMA_FILE} is outdated: update it with `cargo run -q -- schema > cases/{SCHEMA_FILE}`"
     );
+}
+
+#[test]
+fn default_distances_are_documented() {
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    let readme = readme.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mebibytes = |signal: PressureSignal| format!("{}Mi", signal.default_distance() >> 20);
+    let memory = mebibytes(PressureSignal::MemoryAvailable);
+    assert!(readme.contains(&format!("by default {memory} for memory")), "cases/README.md states {memory}");
+    let schema = json_schema();
+    let distance = schema["$defs"]["Pressure"]["properties"]["distance"]["description"].as_str().unwrap();
+    let disk = mebibytes(PressureSignal::NodefsAvailable);
+    let [inodes, pids] = [PressureSignal::NodefsInodesFree, PressureSignal::PidAvailable]
+        .map(|signal| format!("{},000", signal.default_distance() / 1000));
+    let expected = format!("{memory} for memory, {disk} of a disk, {inodes} inodes, {pids} process ids.");
+    assert!(distance.ends_with(&expected), "{distance}");
 }
 
 fn compiled_schema() -> (Schemas, SchemaIndex) {
@@ -146,12 +162,12 @@ fn suites_are_complete() {
         ("limits", 18),
         ("message", 15),
         ("out-of-memory", 8),
-        ("pids", 4),
+        ("pids", 5),
         ("ranking", 21),
         ("relatives", 20),
         ("signals", 9),
         ("storage", 10),
-        ("thresholds", 23),
+        ("thresholds", 24),
     ];
     assert_eq!(suites, expected.map(|(suite, cases)| (suite.to_owned(), cases)).into());
 }

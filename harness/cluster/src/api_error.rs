@@ -9,6 +9,15 @@ pub fn api_error_message(error: &kube::Error) -> String {
     }
 }
 
+/// Reports whether the API server did not answer, or answered with an error that may pass: it is
+/// busy, or has an error of its own.
+pub(crate) fn is_unavailable(error: &kube::Error) -> bool {
+    match error {
+        kube::Error::Api(status) => status.code == 429 || status.code >= 500,
+        _ => true,
+    }
+}
+
 /// Innermost cause of an error, such as "Connection refused". The errors around the cause only
 /// repeat that a request failed.
 pub(crate) fn first_cause(error: &(dyn std::error::Error + 'static)) -> String {

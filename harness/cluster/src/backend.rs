@@ -10,6 +10,7 @@ use crate::existing::{ExistingBackend, ExistingHandle};
 use crate::kind::{KindBackend, KindHandle};
 use crate::node::Node;
 use crate::plan::{ClusterPlan, ClusterProgress, NodeRequirements, TeardownContext, TeardownOutcome};
+use crate::run_lease::LeaseLost;
 
 /// A source of clusters.
 pub enum Backend {
@@ -137,7 +138,7 @@ impl ClusterHandle {
     }
 
     /// Waits until the run loses its nodes to another run; returns the reason.
-    pub async fn lost(&self) -> String {
+    pub async fn lost(&self) -> LeaseLost {
         match self {
             Self::Embedded(_) | Self::Kind(_) => std::future::pending().await,
             Self::Existing(handle) => handle.lease.lost().await,

@@ -15,6 +15,7 @@ use crate::images::stress_image::{BuildError, LoadError};
 use crate::images::update::{DownloadError, ReleasesError, UpdateError};
 use crate::images::{ContainerdError, ImageCatalogError, ImageLoadError, PullError, ResolveError};
 use crate::kubelet_config::ConfigureError;
+use crate::run_lease::LeaseLost;
 use crate::wait::Stalled;
 use crate::workload::StageError;
 use crate::{
@@ -189,7 +190,7 @@ fn workload() -> Vec<String> {
     vec![
         row(StageError::Refused { verb: "create", object: text("pod web"), status }),
         row(stage()),
-        row(StageError::NoServiceAccount { namespace: namespace(), stalled: stalled() }),
+        row(StageError::NamespaceNotReady { namespace: namespace(), stalled: stalled() }),
         row(StageError::PodsRemain { namespace: namespace(), stalled: stalled() }),
         row(ProbeError::Image { node: node(), image: text(IMAGE), reason }),
         row(ProbeError::Pod { node: node(), name: text("canary"), reason: text("it exited with 1") }),
@@ -204,7 +205,11 @@ fn nodes() -> Vec<String> {
         row(NodeError::FaultsUnsupported(node())),
         row(NodeError::DiskFull { node: node() }),
         row(NodeError::NotManaged(node())),
-        row(NodeError::NotHeld { node: node(), reason: text("another run holds it") }),
+        row(NodeError::NotHeld { node: node(), lost: LeaseLost::Deleted }),
+        row(NodeError::NotHeld {
+            node: node(),
+            lost: LeaseLost::Expired { age: Duration::from_secs(100), cause: text("no answer") },
+        }),
         row(NodeError::Exec {
             command: text("cat /etc/hostname"),
             container: text("web"),

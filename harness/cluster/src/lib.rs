@@ -86,6 +86,7 @@ pub use kind::{
     kind_version, kubelets_of, label_value, remove_scratch, separate_disks, single_group, start, stop,
 };
 pub use kubelet::{Kubelet, KubeletSource, KubeletSpec, KubeletSpecError};
+pub use meminfo::available_memory;
 pub use node::{
     ExternalNode, FileSystemsError, KubeletProxy, MAX_KUBELET_LOG_LINES, MetricLine, Node, NodeBackend,
     NodeError, NodeFileSystems, PressureForbidden, is_ready, last_heartbeat,
@@ -93,7 +94,7 @@ pub use node::{
 pub use owner::Owner;
 pub use plan::{ClusterPlan, ClusterProgress, NodeRequirements, TeardownContext, TeardownOutcome};
 pub use probe::{ProbeError, ProbePod, ProbePods};
-pub use run_lease::RunLease;
+pub use run_lease::{LeaseLost, RunLease};
 pub use served::{ListedCluster, ServedCluster, ServedError, ServerCommand};
 pub use sha256::sha256_hex;
 pub use wait::WatchBackoff;

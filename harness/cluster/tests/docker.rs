@@ -1,11 +1,12 @@
-//! Images with a real Docker daemon. Without a daemon or a node image, each test prints a line and
-//! returns.
+//! Images, node file systems and the start of a kubelet with a real Docker daemon. Without a daemon or
+//! a node image, the tests are ignored.
 
 #![expect(clippy::unwrap_used, reason = "a panic in a test is its report")]
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, resume_unwind};
+use std::process::ExitCode;
 use std::time::Duration;
 
 use bollard::models::{ContainerCreateBody, HostConfig, HostConfigCgroupnsModeEnum};
@@ -16,6 +17,7 @@ use evictlab_cluster::images::stress_image::{self, Built};
 use evictlab_cluster::images::{ImageCatalog, KubeletResolver, ensure_loaded, has_image, pull_image};
 use evictlab_cluster::{Docker, NodeBackend, NodeFileSystems, StartWatch, has_own_disk, separate_disks};
 use futures::{FutureExt, StreamExt};
+use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
 /// A Docker daemon and the name of a node image.
 async fn docker() -> Result<(Docker, String), String> {
@@ -25,44 +27,65 @@ async fn docker() -> Result<(Docker, String), String> {
     Ok((docker, image))
 }
 
-macro_rules! docker_or_return {
-    () => {
-        match docker().await {
-            Ok(found) => found,
-            Err(why) => {
-                eprintln!("not run: {}", why.lines().next().unwrap_or_default());
-                return;
+fn main() -> ExitCode {
+    let arguments = Arguments::from_args();
+    let found =
+        runtime().block_on(docker()).map_err(|error| error.lines().next().unwrap_or_default().to_owned());
+    let trial = |name: &str, test: fn(Docker, String)| {
+        let found = found.clone();
+        Trial::ignorable_test(name, move || match found {
+            Ok((docker, image)) => {
+                test(docker, image);
+                Ok::<_, Failed>(Completion::Completed)
             }
-        }
+            Err(why) => Ok(Completion::ignored_with(why)),
+        })
     };
+    // Makes trials of asynchronous tests.
+    macro_rules! trials {
+        ($($test:ident),* $(,)?) => {
+            vec![$(trial(stringify!($test), |docker, image| runtime().block_on($test(&docker, &image)))),*]
+        };
+    }
+    let trials = trials![
+        resolves_local_node_images_and_rejects_unknown_versions,
+        failed_pulls_have_instructions,
+        loads_only_missing_images,
+        builds_the_stress_image_and_replaces_an_older_one,
+        nodes_get_file_systems_of_their_own,
+        a_node_without_a_file_system_of_its_own_continues,
+        images_get_a_file_system_of_their_own_for_a_while,
+        the_start_watch_reports_why_a_kubelet_exits,
+    ];
+    libtest_mimic::run(&arguments, trials).exit_code()
 }
 
-#[tokio::test]
-async fn resolves_local_node_images_and_rejects_unknown_versions() {
-    let (docker, image) = docker_or_return!();
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap()
+}
+
+async fn resolves_local_node_images_and_rejects_unknown_versions(docker: &Docker, image: &str) {
     let lock = ImageCatalog::load(None).unwrap();
     let overrides = BTreeMap::new();
     let resolver = KubeletResolver {
-        docker: &docker,
+        docker,
         lock: &lock,
         overrides: &overrides,
         progress: &|text| panic!("unexpected pull: {text}"),
     };
     let tag = image.rsplit_once(':').unwrap().1;
     let kubelets = resolver.resolve_all(&[tag.parse().unwrap(), image.parse().unwrap()]).await.unwrap();
-    assert_eq!((kubelets[0].image.as_str(), kubelets[1].image.as_str()), (image.as_str(), image.as_str()));
+    assert_eq!((kubelets[0].image.as_str(), kubelets[1].image.as_str()), (image, image));
     assert_eq!(kubelets[1].version.to_string(), tag, "version of the image");
 
     let unknown = resolver.resolve_all(&["v1.31.99".parse().unwrap()]).await.unwrap_err().to_string();
     assert!(unknown.contains("v1.31.14") && unknown.contains("--node-image v1.31.99=IMAGE"), "{unknown}");
 }
 
-#[tokio::test]
-async fn failed_pulls_have_instructions() {
-    let (docker, _) = docker_or_return!();
+async fn failed_pulls_have_instructions(docker: &Docker, _image: &str) {
     let image = "127.0.0.1:1/evictlab/none:1";
-    assert!(!has_image(&docker, image).await.unwrap());
-    let error = pull_image(&docker, image, &|_| {}).await.unwrap_err().to_string();
+    assert!(!has_image(docker, image).await.unwrap());
+    let error = pull_image(docker, image, &|_| {}).await.unwrap_err().to_string();
     assert!(error.contains(&format!("failed to pull image {image}, which is not in Docker")), "{error}");
     assert!(error.contains(&format!("docker save {image} -o image.tar")), "{error}");
 }
@@ -99,26 +122,28 @@ async fn start(docker: &Docker, body: ContainerCreateBody, ready: &[&str]) -> St
     panic!("{ready:?} does not succeed in a node");
 }
 
-/// Removes the nodes of a test, and continues its panic.
+/// Removes all nodes of a test, and continues its panic.
 async fn end(docker: &Docker, nodes: &[&str], outcome: std::thread::Result<()>) {
+    let mut removals = Vec::new();
     for node in nodes {
-        docker.remove(node).await.unwrap();
+        removals.push(docker.remove(node).await);
     }
     if let Err(panic) = outcome {
         resume_unwind(panic);
     }
+    for removal in removals {
+        removal.unwrap();
+    }
 }
 
-#[tokio::test]
-async fn loads_only_missing_images() {
-    let (docker, image) = docker_or_return!();
+async fn loads_only_missing_images(docker: &Docker, image: &str) {
     let name = format!("localhost/evictlab-test:{}", std::process::id());
-    create_image(&docker, &name).await;
-    let nodes = tokio::join!(node(&docker, &image), node(&docker, &image));
-    let outcome = AssertUnwindSafe(load_images(&docker, [&nodes.0, &nodes.1], &name)).catch_unwind().await;
+    create_image(docker, &name).await;
+    let nodes = tokio::join!(node(docker, image), node(docker, image));
+    let outcome = AssertUnwindSafe(load_images(docker, [&nodes.0, &nodes.1], &name)).catch_unwind().await;
     // A successful test has removed it.
     let _ignored = docker.api().remove_image(&name, None::<RemoveImageOptions>, None).await;
-    end(&docker, &[&nodes.0, &nodes.1], outcome).await;
+    end(docker, &[&nodes.0, &nodes.1], outcome).await;
 }
 
 async fn load_images(docker: &Docker, nodes: [&str; 2], name: &str) {
@@ -141,12 +166,10 @@ async fn load_images(docker: &Docker, nodes: [&str; 2], name: &str) {
     ensure_loaded(docker, &nodes, &images, &|text| panic!("unexpected step: {text}")).await.unwrap();
 }
 
-#[tokio::test]
-async fn builds_the_stress_image_and_replaces_an_older_one() {
-    let (docker, image) = docker_or_return!();
-    let node = node(&docker, &image).await;
-    let outcome = AssertUnwindSafe(load_stress_image(&docker, &node)).catch_unwind().await;
-    end(&docker, &[&node], outcome).await;
+async fn builds_the_stress_image_and_replaces_an_older_one(docker: &Docker, image: &str) {
+    let node = node(docker, image).await;
+    let outcome = AssertUnwindSafe(load_stress_image(docker, &node)).catch_unwind().await;
+    end(docker, &[&node], outcome).await;
 }
 
 async fn load_stress_image(docker: &Docker, node: &str) {
@@ -192,13 +215,11 @@ async fn systemd_node(docker: &Docker, image: &str, labels: &[(&str, &str)]) -> 
     id
 }
 
-#[tokio::test]
-async fn nodes_get_file_systems_of_their_own() {
-    let (docker, image) = docker_or_return!();
-    let nodes = tokio::join!(systemd_node(&docker, &image, &[]), systemd_node(&docker, &image, &[]));
+async fn nodes_get_file_systems_of_their_own(docker: &Docker, image: &str) {
+    let nodes = tokio::join!(systemd_node(docker, image, &[]), systemd_node(docker, image, &[]));
     let nodes = [nodes.0.as_str(), nodes.1.as_str()];
-    let outcome = AssertUnwindSafe(move_to_own_disks(&docker, nodes)).catch_unwind().await;
-    end(&docker, &nodes, outcome).await;
+    let outcome = AssertUnwindSafe(move_to_own_disks(docker, nodes)).catch_unwind().await;
+    end(docker, &nodes, outcome).await;
 }
 
 async fn move_to_own_disks(docker: &Docker, [first, second]: [&str; 2]) {
@@ -241,12 +262,10 @@ async fn move_to_own_disks(docker: &Docker, [first, second]: [&str; 2]) {
     assert_eq!(available(second).await, before[1], "the other node does not see it");
 }
 
-#[tokio::test]
-async fn a_node_without_a_file_system_of_its_own_continues() {
-    let (docker, image) = docker_or_return!();
-    let node = systemd_node(&docker, &image, &[]).await;
-    let outcome = AssertUnwindSafe(fail_to_move(&docker, &node)).catch_unwind().await;
-    end(&docker, &[&node], outcome).await;
+async fn a_node_without_a_file_system_of_its_own_continues(docker: &Docker, image: &str) {
+    let node = systemd_node(docker, image, &[]).await;
+    let outcome = AssertUnwindSafe(fail_to_move(docker, &node)).catch_unwind().await;
+    end(docker, &[&node], outcome).await;
 }
 
 async fn fail_to_move(docker: &Docker, node: &str) {
@@ -260,12 +279,10 @@ async fn fail_to_move(docker: &Docker, node: &str) {
     assert_eq!(run("systemctl is-active containerd").await, "active\n");
 }
 
-#[tokio::test]
-async fn images_get_a_file_system_of_their_own_for_a_while() {
-    let (docker, image) = docker_or_return!();
-    let node = systemd_node(&docker, &image, &[]).await;
-    let outcome = AssertUnwindSafe(have_imagefs(&docker, &node)).catch_unwind().await;
-    end(&docker, &[&node], outcome).await;
+async fn images_get_a_file_system_of_their_own_for_a_while(docker: &Docker, image: &str) {
+    let node = systemd_node(docker, image, &[]).await;
+    let outcome = AssertUnwindSafe(have_imagefs(docker, &node)).catch_unwind().await;
+    end(docker, &[&node], outcome).await;
 }
 
 async fn have_imagefs(docker: &Docker, node: &str) {
@@ -333,13 +350,11 @@ async fn cluster_node(docker: &Docker, image: &str, cluster: &str) -> String {
     node
 }
 
-#[tokio::test]
-async fn the_log_of_a_kubelet_tells_why_it_does_not_start() {
-    let (docker, image) = docker_or_return!();
+async fn the_start_watch_reports_why_a_kubelet_exits(docker: &Docker, image: &str) {
     let cluster = format!("evictlab-test-{}", std::process::id());
-    let node = cluster_node(&docker, &image, &cluster).await;
-    let outcome = AssertUnwindSafe(find_reason(&docker, &node, &cluster)).catch_unwind().await;
-    end(&docker, &[&node], outcome).await;
+    let node = cluster_node(docker, image, &cluster).await;
+    let outcome = AssertUnwindSafe(find_reason(docker, &node, &cluster)).catch_unwind().await;
+    end(docker, &[&node], outcome).await;
 }
 
 async fn find_reason(docker: &Docker, node: &str, cluster: &str) {

@@ -17,7 +17,7 @@
 //! assert!(observations.pods_final[0].is_evicted());
 //!
 //! let expression: Expression = "evicted(pods.hog)".parse()?;
-//! assert!(expression.holds(&Scope::of(&observations)));
+//! assert_eq!(expression.holds(&Scope::of(&observations)), Ok(true));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 #![deny(unreachable_pub)]

@@ -7,6 +7,7 @@ use k8s_openapi::api::core::v1::{
     ContainerStateTerminated, ContainerStateWaiting, ContainerStatus, Event, Node, Pod, PodCondition,
 };
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::recorded::Recorded;
 
@@ -228,6 +229,17 @@ impl Recorded<Event> {
         self.involved_object.uid.as_deref()
     }
 
+    /// Returns the event without the fields of its metadata by which two objects with the same content
+    /// differ.
+    pub fn content(&self) -> Value {
+        const OWN_FIELDS: [&str; 4] = ["name", "uid", "resourceVersion", "creationTimestamp"];
+        let mut event = self.json().clone();
+        if let Some(metadata) = event.get_mut("metadata").and_then(Value::as_object_mut) {
+            metadata.retain(|field, _| !OWN_FIELDS.contains(&field.as_str()));
+        }
+        event
+    }
+
     /// Returns the value of an annotation.
     pub fn annotation(&self, name: &str) -> Option<&str> {
         self.metadata.annotations.as_ref()?.get(name).map(String::as_str)
@@ -237,7 +249,7 @@ impl Recorded<Event> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     fn pod(json: Value) -> RecordedPod {
         Recorded::decode(json).unwrap()

@@ -1,6 +1,6 @@
 //! The assertions of a case.
 
-use crate::evidence::CaseEvidence;
+use crate::case_evidence::CaseEvidence;
 use crate::known_bug::includes;
 use crate::rate::Unrated;
 use crate::verdict::{Check, Inconclusive, Rate};
@@ -12,7 +12,7 @@ use evictlab_evidence::{Observations, Scope};
 const MAX_VALUE_LENGTH: usize = 300;
 
 /// Returns the assertions that apply to the observed kubelet and cgroup version. An assertion of
-/// the known bug replaces the case's assertion with the same `what`.
+/// the known bug replaces the case's assertion with the same `what`, or is added.
 pub(crate) fn applicable<'a>(
     case: &'a Case,
     bug: Option<&'a KnownBug>,
@@ -39,7 +39,7 @@ pub(crate) fn check(
     scope: &Scope<'_>,
     evidence: &CaseEvidence<'_>,
 ) -> Result<Check, Undecided> {
-    if let Some(lost) = evidence.lost(&assertion.what, &assertion.value) {
+    if let Some(lost) = evidence.missing_evidence_for(&assertion.what, &assertion.value) {
         return Err(Undecided::Lost(lost));
     }
     let (holds, observed) = match assertion.value.value(scope) {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use evictlab_rules::message::EvictionMessage;
 
 use crate::assertions::{self, Undecided};
-use crate::evidence::{CaseEvidence, PodEvidence};
+use crate::case_evidence::{CaseEvidence, PodEvidence};
 use crate::message_diff;
 use crate::termination_time::{TerminationBounds, check_termination_time};
 use crate::verdict::{Check, Inconclusive};
@@ -187,7 +187,7 @@ impl<'a> Expectation<'a> {
         let pod = ephemeral.map(|container| container.pod.as_str()).unwrap_or_default();
         let message = refused.message.replace("$(POD)", pod);
         let expected = format!("{} {}: {message}", refused.code, refused.reason);
-        let answer = evidence.rejection;
+        let answer = evidence.ephemeral_container_error;
         let observed = answer.map(|answer| format!("{} {}: {}", answer.code, answer.reason, answer.message));
         let holds = observed.as_ref() == Some(&expected);
         let observed = observed.unwrap_or_else(|| "the API accepted it".to_owned());
@@ -283,11 +283,11 @@ fn check_summary(pod: &str, containers: &[Name], evidence: &CaseEvidence<'_>, re
 /// Checks which pods the kubelet rejected at admission. Pods that were not created yet count as
 /// admitted.
 fn check_rejected_pods(expected: &[Name], evidence: &CaseEvidence<'_>, results: &mut CheckResults) {
-    let rejected = evidence.pods.iter().filter(|pod| pod.rejection.is_some());
+    let rejected = evidence.pods.iter().filter(|pod| pod.admission_rejection.is_some());
     let observed: BTreeSet<&str> = rejected.map(|pod| pod.name.as_str()).collect();
     let expected: BTreeSet<&str> = expected.iter().map(Name::as_str).collect();
     let holds = expected == observed;
-    let missed = || evidence.pods.iter().filter(|pod| pod.rejection.is_none());
+    let missed = || evidence.pods.iter().filter(|pod| pod.admission_rejection.is_none());
     match missed().find_map(|pod| evidence.unknown_end(pod)) {
         Some(lost) if observed.is_subset(&expected) && !holds => results.record_lost_evidence(lost),
         _ => results.checks.push(Check {

@@ -4,8 +4,8 @@ use evictlab_rules::KubeletVersion;
 use evictlab_rules::invariant::Invariant;
 use evictlab_rules::message::EvictionMessage;
 
+use crate::case_evidence::{CaseEvidence, PodEvidence};
 use crate::check::{CheckResults, Expectation};
-use crate::evidence::{CaseEvidence, PodEvidence};
 use crate::invariants::InvariantCheck;
 use crate::known_bug::known_bug;
 use crate::rate::Unrated;
@@ -53,12 +53,12 @@ pub fn judge(case: &Case, kubelet: &KubeletVersion, observations: &Observations)
     match assertions::rate(case, &evidence) {
         None => {}
         Some(Err(Unrated::TooCostly(why))) => {
-            (result.verdict, result.why, result.doubt) = (Verdict::Error, why, None);
+            (result.verdict, result.why, result.inconclusive_reason) = (Verdict::Error, why, None);
             result.phase = Some(Phase::Judge);
         }
         Some(Err(_)) if matches!(result.verdict, Verdict::Inconclusive | Verdict::Failed) => {}
         Some(Err(Unrated::Lost(cause))) => {
-            (result.verdict, result.why, result.doubt) =
+            (result.verdict, result.why, result.inconclusive_reason) =
                 (Verdict::Inconclusive, cause.why, Some(cause.reason));
         }
         Some(Ok(rate)) => result.rate = Some(rate),
@@ -115,10 +115,12 @@ struct Decision<'a> {
 impl Decision<'_> {
     fn decide(&self, expectation: &Expectation<'_>, results: &CheckResults) -> CaseResult {
         // An eviction that neither the case nor the bug expects is a failure in any case.
-        if !self.has_unexpected_eviction(expectation)
-            && let Some(cause) = inconclusive::trigger_not_observed(self.case, self.evidence)
-        {
-            return self.inconclusive(cause, &results.checks);
+        if !self.has_unexpected_eviction(expectation) {
+            match inconclusive::trigger_not_observed(self.case, self.evidence) {
+                Ok(None) => {}
+                Ok(Some(cause)) => return self.inconclusive(cause, &results.checks),
+                Err(error) => return undecidable(format!("trigger: {error}"), &results.checks),
+            }
         }
         if results.hold() {
             return self.with_expected_outcome(expectation, results);
@@ -188,7 +190,7 @@ impl Decision<'_> {
     fn inconclusive(&self, cause: Inconclusive, checks: &[Check]) -> CaseResult {
         let cause = inconclusive::specify(cause, self.evidence);
         let result = verdict_with(Verdict::Inconclusive, cause.why, checks);
-        CaseResult { doubt: Some(cause.reason), ..result }
+        CaseResult { inconclusive_reason: Some(cause.reason), ..result }
     }
 
     fn has_unexpected_eviction(&self, expectation: &Expectation<'_>) -> bool {

@@ -73,7 +73,7 @@ fn missing(source: &str) -> Value {
 #[track_caller]
 fn assert_inconclusive(result: &CaseResult, reason: InconclusiveReason, why: &str) {
     assert_eq!(result.verdict, Verdict::Inconclusive, "{result:#?}");
-    assert_eq!(result.doubt, Some(reason), "{result:#?}");
+    assert_eq!(result.inconclusive_reason, Some(reason), "{result:#?}");
     assert!(result.why.contains(why), "{}", result.why);
 }
 
@@ -117,6 +117,29 @@ fn a_rate_and_a_known_bug_that_are_too_costly_are_errors() {
         assert_eq!(result.verdict, Verdict::Error, "{expect} {more}: {result:#?}");
         assert!(result.why.contains("too costly"), "{}", result.why);
     }
+}
+
+/// The trigger was not observed while the case ran, and cannot be evaluated afterwards.
+#[test]
+fn a_trigger_that_is_too_costly_is_an_error() {
+    let trigger = ", trigger: 'samples.all(a, samples.all(b, samples.all(c, true)))'";
+    let mut observed = observations();
+    observed["samples"] = json!(vec![json!({"t": 1}); 100]);
+    let judged = result(&case("{evicted: []}", trigger), observed);
+    assert_eq!(judged.verdict, Verdict::Error, "{judged:#?}");
+    assert!(judged.why.starts_with("trigger: ") && judged.why.contains("too costly"), "{}", judged.why);
+}
+
+/// Only the last version of an event counts, in the order of the last versions.
+#[test]
+fn an_event_that_was_updated_counts_once() {
+    let mut observed = with_eviction();
+    let mut updated = event("web", "1");
+    updated["count"] = json!(2);
+    observed["events"] = json!([event("web", "1"), updated]);
+    let judged = result(&case("{evicted: [web]}", ""), observed);
+    assert_eq!(judged.verdict, Verdict::Passed, "{judged:#?}");
+    assert_eq!(judged.testimony[0].events.len(), 1);
 }
 
 #[test]
@@ -566,7 +589,7 @@ fn the_known_end_of_another_container_bounds_the_kill() {
     assert_eq!(killed("killed-after: 7s", 7).verdict, Verdict::Passed);
     assert_eq!(killed("killed-within: 4s", 7).verdict, Verdict::Failed);
     for bound in ["killed-after: 7s", "killed-within: 4s"] {
-        assert_eq!(killed(bound, 2).doubt, Some(InconclusiveReason::StatusLost), "{bound}");
+        assert_eq!(killed(bound, 2).inconclusive_reason, Some(InconclusiveReason::StatusLost), "{bound}");
     }
 }
 

@@ -7,11 +7,12 @@ use evictlab_rules::summary::{ContainerStats, Sample};
 use evictlab_rules::threshold::{Observation, Resource, Signal, Threshold};
 use jiff::{SignedDuration, Timestamp};
 
+use crate::case_evidence::{CaseEvidence, PodEvidence};
 use crate::check::Expectation;
-use crate::evidence::{CaseEvidence, PodEvidence};
 use crate::invariants::InvariantCheck;
 use crate::verdict::{Inconclusive, InconclusiveReason};
 use evictlab_case as case;
+use evictlab_case::expression::ExpressionError;
 use evictlab_case::{Case, Figures};
 use evictlab_evidence::{ContainerStatusExt, ObservationEnd, Observations, Scope};
 use k8s_openapi::api::core::v1::{ContainerStateTerminated, ContainerStatus};
@@ -83,18 +84,24 @@ pub(crate) fn specify(cause: Inconclusive, evidence: &CaseEvidence<'_>) -> Incon
 
 /// Returns the reason why a case whose trigger was never observed is not decided: the cause, if a
 /// pod did not run at all.
-pub(crate) fn trigger_not_observed(case: &Case, evidence: &CaseEvidence<'_>) -> Option<Inconclusive> {
-    let trigger = case.trigger.as_ref()?;
+///
+/// # Errors
+/// The trigger exceeds the cost limit, or cannot be compiled.
+pub(crate) fn trigger_not_observed(
+    case: &Case,
+    evidence: &CaseEvidence<'_>,
+) -> Result<Option<Inconclusive>, ExpressionError> {
+    let Some(trigger) = &case.trigger else { return Ok(None) };
     let observations = evidence.observations;
-    if observations.trigger_observed || trigger.holds(&Scope::of(observations)) {
-        return None;
+    if observations.trigger_observed || trigger.holds(&Scope::of(observations))? {
+        return Ok(None);
     }
     let without_trigger = || {
         let why = format!("the trigger of the case was never observed: {trigger}");
         Inconclusive::new(InconclusiveReason::TriggerNotObserved, why)
     };
     let cause = not_admitted(case, evidence).or_else(|| evidence.pods.iter().find_map(never_started));
-    Some(cause.unwrap_or_else(without_trigger))
+    Ok(Some(cause.unwrap_or_else(without_trigger)))
 }
 
 /// Returns the reason why a case with pressure does not have a verdict: no evidence of pressure.
@@ -148,7 +155,7 @@ pub(crate) fn of_failure(
 fn not_admitted(case: &Case, evidence: &CaseEvidence<'_>) -> Option<Inconclusive> {
     let mut pods = evidence.pods.iter().filter(|_| case.expect.rejected.is_none());
     pods.find_map(|pod| {
-        let cause = pod.rejection.as_ref()?.trim_end();
+        let cause = pod.admission_rejection.as_ref()?.trim_end();
         let why = format!("the kubelet did not admit {}: {cause}", pod.name);
         Some(Inconclusive::new(InconclusiveReason::RejectedAtAdmission, why))
     })

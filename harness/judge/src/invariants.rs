@@ -3,7 +3,7 @@
 use evictlab_rules::KubeletVersion;
 use evictlab_rules::invariant::{EventEvidence, Finding, Invariant, InvariantOutcome, check};
 
-use crate::evidence::{CaseEvidence, PodEvidence};
+use crate::case_evidence::{CaseEvidence, PodEvidence};
 use crate::verdict::Check;
 
 /// The check of one invariant on one event.

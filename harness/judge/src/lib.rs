@@ -30,9 +30,9 @@
 #![deny(unreachable_pub)]
 
 mod assertions;
+mod case_evidence;
 mod check;
 mod decide;
-mod evidence;
 mod inconclusive;
 mod invariants;
 mod known_bug;

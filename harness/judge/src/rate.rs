@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-use crate::evidence::CaseEvidence;
+use crate::case_evidence::CaseEvidence;
 use crate::verdict::{
     CaseResult, Check, Inconclusive, InconclusiveReason, Rate, Verdict, bug_label, capitalize,
 };
 use evictlab_case::expression::ExpressionError;
-use evictlab_case::{Case, KnownBug, Rate as StatedRate};
+use evictlab_case::{Case, ExpectedRate, KnownBug};
 use evictlab_evidence::Scope;
 
 /// Numbers of observations and of runs from which on an intermittent bug must not show in all of
@@ -37,7 +37,7 @@ impl Rate {
         evidence: &CaseEvidence<'_>,
     ) -> Option<Result<Self, Unrated>> {
         let rate = case.expect.rate.as_ref()?;
-        if let Some(lost) = evidence.lost(&rate.what, &rate.of) {
+        if let Some(lost) = evidence.missing_evidence_for(&rate.what, &rate.of) {
             return Some(Err(Unrated::Lost(lost)));
         }
         let failure = |observed: String| {
@@ -92,7 +92,7 @@ impl std::fmt::Display for Rate {
 ///
 /// A run with any other verdict than `passed`, `reproduced` or `fixed`, or without a rate, is
 /// returned as the result.
-pub fn over_runs(stated: &StatedRate, bug: Option<&KnownBug>, runs: Vec<CaseResult>) -> CaseResult {
+pub fn over_runs(stated: &ExpectedRate, bug: Option<&KnownBug>, runs: Vec<CaseResult>) -> CaseResult {
     let mut total = Rate { what: String::new(), right: 0, of: 0 };
     let (mut last, mut tries) = (None, vec![]);
     let has_enough_runs = runs.len() >= MIN_RUNS_OF_SOMETIMES;
@@ -128,7 +128,7 @@ pub fn over_runs(stated: &StatedRate, bug: Option<&KnownBug>, runs: Vec<CaseResu
     CaseResult {
         verdict,
         why: explain(verdict, bug, &total),
-        doubt: (total.of == 0).then_some(InconclusiveReason::EvidenceLost),
+        inconclusive_reason: (total.of == 0).then_some(InconclusiveReason::EvidenceLost),
         known_bug: bug.filter(|_| verdict == Verdict::Reproduced).map(bug_label),
         checks: [vec![check], last.checks].concat(),
         rate: Some(total),
@@ -139,7 +139,7 @@ pub fn over_runs(stated: &StatedRate, bug: Option<&KnownBug>, runs: Vec<CaseResu
 }
 
 /// Describes the expected count, such as `20 of 20` or `at least 90 % of 20`.
-fn expected_count(stated: &StatedRate, of: u64) -> String {
+fn expected_count(stated: &ExpectedRate, of: u64) -> String {
     match stated.at_least {
         None => format!("{of} of {of}"),
         Some(share) => format!("at least {} % of {of}", share * 100.0),
@@ -177,7 +177,7 @@ mod tests {
         }
     }
 
-    fn stated(more: &str) -> StatedRate {
+    fn stated(more: &str) -> ExpectedRate {
         serde_saphyr::from_str(&format!("{{what: survivors, of: 'true'{more}}}")).unwrap()
     }
 

@@ -477,7 +477,7 @@ fn insufficient_evidence_is_inconclusive() {
     for (about, name, case, tamper, doubt, why) in rows {
         let result = judge_recording(name, case, &tamper);
         assert_eq!(result.verdict, Verdict::Inconclusive, "{about}: {result:#?}");
-        assert_eq!(result.doubt, Some(doubt), "{about}: {}", result.why);
+        assert_eq!(result.inconclusive_reason, Some(doubt), "{about}: {}", result.why);
         assert!(result.why.starts_with(why), "{about}: {}", result.why);
     }
 }
@@ -507,7 +507,7 @@ fn late_statistics_are_inconclusive() {
         replaced(seen, "519072Ki,300Ki", "300Ki");
     };
     let result = judge_recording("v1.32.13/sidecars", SIDECARS, &outrun);
-    assert_eq!(result.doubt, Some(InconclusiveReason::StatsOutrun), "{result:#?}");
+    assert_eq!(result.inconclusive_reason, Some(InconclusiveReason::StatsOutrun), "{result:#?}");
     assert!(
         result.why.starts_with(
             "pressure outran the statistics of el-sidecar1 of sidecars: the message omits it, the Summary showed nothing before"
@@ -520,7 +520,7 @@ fn late_statistics_are_inconclusive() {
 #[test]
 fn a_status_replaces_a_lost_event_only_in_a_failure() {
     let result = judge_recording("v1.32.13/sidecars", SIDECARS, &without_events);
-    assert_eq!(result.doubt, Some(InconclusiveReason::EventMissing), "{result:#?}");
+    assert_eq!(result.inconclusive_reason, Some(InconclusiveReason::EventMissing), "{result:#?}");
     assert_eq!(result.why, "the Evicted event of sidecars is missing");
     let differs = |seen: &mut Value| {
         without_events(seen);
@@ -614,7 +614,7 @@ fn a_lost_event_explains_a_status_that_repeats_none() {
         judge_recording("v1.31.14/ranking", &case, &tamper)
     };
     let lost = lose(3, false);
-    assert_eq!(lost.doubt, Some(InconclusiveReason::EvidenceLost), "{lost:#?}");
+    assert_eq!(lost.inconclusive_reason, Some(InconclusiveReason::EvidenceLost), "{lost:#?}");
     assert!(lost.why.starts_with("an Evicted event of rank-besteffort was lost"), "{}", lost.why);
     assert_eq!(lose(2, false).verdict, Verdict::Failed, "as many events as evictions");
     assert_eq!(lose(3, true).verdict, Verdict::Failed, "no other witness");

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use crate::evidence::PodEvidence;
+use crate::case_evidence::PodEvidence;
 use crate::verdict::{Check, Inconclusive, InconclusiveReason};
 use evictlab_case::Duration;
 use evictlab_evidence::ContainerStatusExt;

@@ -165,8 +165,8 @@ pub struct EarlierTry {
     /// One-line explanation.
     pub why: String,
     /// Reason of `inconclusive`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub doubt: Option<InconclusiveReason>,
+    #[serde(default, rename = "doubt", skip_serializing_if = "Option::is_none")]
+    pub inconclusive_reason: Option<InconclusiveReason>,
 }
 
 /// A verdict with the evidence for it.
@@ -178,8 +178,8 @@ pub struct CaseResult {
     /// One-line explanation.
     pub why: String,
     /// Reason of `inconclusive`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub doubt: Option<InconclusiveReason>,
+    #[serde(rename = "doubt", skip_serializing_if = "Option::is_none")]
+    pub inconclusive_reason: Option<InconclusiveReason>,
     /// Phase of an `error`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub phase: Option<Phase>,
@@ -257,7 +257,7 @@ impl CaseResult {
         Self {
             verdict,
             why: why.into(),
-            doubt: None,
+            inconclusive_reason: None,
             phase: None,
             known_bug: None,
             rate: None,
@@ -273,16 +273,20 @@ impl CaseResult {
     /// `failed` if an Evicted event was missing in this and an earlier try.
     pub fn after_tries(mut self, tries: Vec<EarlierTry>) -> Self {
         let missing = Some(InconclusiveReason::EventMissing);
-        if self.doubt == missing && tries.iter().any(|earlier| earlier.doubt == missing) {
+        if self.inconclusive_reason == missing
+            && tries.iter().any(|earlier| earlier.inconclusive_reason == missing)
+        {
             self.verdict = Verdict::Failed;
-            self.doubt = None;
+            self.inconclusive_reason = None;
             self.why =
                 format!("the kubelet did not send the event, in {} tries: {}", tries.len() + 1, self.why);
         }
         if let (Verdict::Passed, Some(first)) = (self.verdict, tries.first()) {
-            let reason = first.doubt.map(|doubt| format!(" ({doubt})")).unwrap_or_default();
+            let reason = first.inconclusive_reason.map(|doubt| format!(" ({doubt})")).unwrap_or_default();
             // A node deletes its unused images only once.
-            let is_flaky = |earlier: &EarlierTry| earlier.doubt != Some(InconclusiveReason::ReclaimSufficed);
+            let is_flaky = |earlier: &EarlierTry| {
+                earlier.inconclusive_reason != Some(InconclusiveReason::ReclaimSufficed)
+            };
             if tries.iter().any(is_flaky) {
                 self.verdict = Verdict::Flaky;
             }
@@ -300,7 +304,11 @@ impl CaseResult {
 
     /// Returns this result as an earlier try.
     pub fn as_earlier_try(&self) -> EarlierTry {
-        EarlierTry { verdict: self.verdict, why: self.why.clone(), doubt: self.doubt }
+        EarlierTry {
+            verdict: self.verdict,
+            why: self.why.clone(),
+            inconclusive_reason: self.inconclusive_reason,
+        }
     }
 }
 
@@ -324,21 +332,22 @@ mod tests {
     #[test]
     fn an_event_that_is_missing_twice_was_not_sent() {
         let missing = CaseResult {
-            doubt: Some(InconclusiveReason::EventMissing),
+            inconclusive_reason: Some(InconclusiveReason::EventMissing),
             ..CaseResult::without_evidence(Verdict::Inconclusive, "the Evicted event of web is missing")
         };
         let once = missing.clone().after_tries(vec![]);
         assert_eq!(
-            (once.verdict, once.doubt),
+            (once.verdict, once.inconclusive_reason),
             (Verdict::Inconclusive, Some(InconclusiveReason::EventMissing))
         );
         let twice = missing.clone().after_tries(vec![missing.as_earlier_try()]);
-        assert_eq!((twice.verdict, twice.doubt), (Verdict::Failed, None));
+        assert_eq!((twice.verdict, twice.inconclusive_reason), (Verdict::Failed, None));
         assert_eq!(
             twice.why,
             "the kubelet did not send the event, in 2 tries: the Evicted event of web is missing"
         );
-        let lost = CaseResult { doubt: Some(InconclusiveReason::EvidenceLost), ..missing.clone() };
+        let lost =
+            CaseResult { inconclusive_reason: Some(InconclusiveReason::EvidenceLost), ..missing.clone() };
         assert_eq!(lost.after_tries(vec![missing.as_earlier_try()]).verdict, Verdict::Inconclusive);
     }
 
@@ -347,7 +356,7 @@ mod tests {
         let first = EarlierTry {
             verdict: Verdict::Inconclusive,
             why: "el1 was not reached\n".to_owned(),
-            doubt: Some(InconclusiveReason::ThresholdNotReached),
+            inconclusive_reason: Some(InconclusiveReason::ThresholdNotReached),
         };
         let of = |verdict, tries| CaseResult::without_evidence(verdict, "as stated").after_tries(tries);
         let flaky = of(Verdict::Passed, vec![first.clone()]);
@@ -356,7 +365,8 @@ mod tests {
             flaky.why,
             "as stated; try 1 was inconclusive (threshold-not-reached): el1 was not reached"
         );
-        let reclaimed = EarlierTry { doubt: Some(InconclusiveReason::ReclaimSufficed), ..first.clone() };
+        let reclaimed =
+            EarlierTry { inconclusive_reason: Some(InconclusiveReason::ReclaimSufficed), ..first.clone() };
         let passed = of(Verdict::Passed, vec![reclaimed.clone()]);
         assert_eq!((passed.verdict, passed.earlier_tries.len()), (Verdict::Passed, 1));
         assert!(passed.why.contains("try 1 was inconclusive (reclaim-sufficed)"), "{}", passed.why);

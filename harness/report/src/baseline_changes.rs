@@ -31,7 +31,7 @@ impl<'a> BaselineChanges<'a> {
         let mut changes = Self { missing: state.missing().collect(), ..Self::default() };
         for ended in &state.ended {
             match state.expected(ended) {
-                None if ended.judgement.verdict == Verdict::Skipped => {}
+                None if ended.result.verdict == Verdict::Skipped => {}
                 None => changes.unknown += 1,
                 Some(expected) if matches_expected(ended, expected) => changes.unchanged += 1,
                 Some(expected) => changes.changed.push((ended, expected)),
@@ -47,7 +47,7 @@ impl<'a> BaselineChanges<'a> {
             unknown => format!(", {unknown} not in the baseline"),
         };
         let changed = self.changed.iter().map(|(ended, before)| {
-            let (id, now) = (&ended.id, ended.judgement.verdict);
+            let (id, now) = (&ended.id, ended.result.verdict);
             let case = format!("{}/{}", id.suite, id.title());
             [case, id.kubelet.clone(), before.to_string(), now.to_string()]
         });
@@ -68,8 +68,8 @@ impl<'a> BaselineChanges<'a> {
 /// that occurs at random, `passed` and `reproduced` are equivalent.
 fn matches_expected(ended: &EndedCase, expected: Verdict) -> bool {
     let random = |verdict| matches!(verdict, Verdict::Passed | Verdict::Reproduced);
-    let now = ended.judgement.verdict.without_tries();
-    now == expected || ended.judgement.rate.is_some() && random(now) && random(expected)
+    let now = ended.result.verdict.without_tries();
+    now == expected || ended.result.rate.is_some() && random(now) && random(expected)
 }
 
 impl RunState {
@@ -87,7 +87,7 @@ impl RunState {
     /// that counts as failed is `failed`, whatever the baseline expects.
     pub(crate) fn unexpected_verdicts(&self) -> impl Iterator<Item = Verdict> {
         let flaky_fails = self.run.as_ref().is_some_and(|run| run.flaky_result == FlakyResult::Fail);
-        self.ended.iter().filter_map(move |ended| match ended.judgement.verdict {
+        self.ended.iter().filter_map(move |ended| match ended.result.verdict {
             Verdict::Flaky if flaky_fails => Some(Verdict::Failed),
             verdict => (!self.is_as_expected(ended)).then_some(verdict),
         })
@@ -95,7 +95,7 @@ impl RunState {
 
     /// The expected verdict of a case that has another conclusive verdict or was skipped.
     pub(crate) fn changed_from(&self, ended: &EndedCase) -> Option<Verdict> {
-        let verdict = ended.judgement.verdict;
+        let verdict = ended.result.verdict;
         let is_change = verdict.is_conclusive() || verdict == Verdict::Skipped;
         self.expected(ended).filter(|expected| is_change && !matches_expected(ended, *expected))
     }

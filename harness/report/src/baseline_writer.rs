@@ -37,7 +37,7 @@ impl Report for BaselineWriter {
             read => read?,
         };
         for ended in &run.ended {
-            baseline.record(&ended.id, ended.judgement.verdict);
+            baseline.record(&ended.id, ended.result.verdict);
         }
         let mut text = serde_json::to_vec_pretty(&baseline)
             .map_err(|error| ReportError::Form { what: "the baseline", reason: error.to_string() })?;

@@ -141,7 +141,7 @@ type Cells<'a> = BTreeMap<(&'a str, &'a str, &'a str), Cell<'a>>;
 /// Cases with a verdict, by suite, case and kubelet.
 fn cells(state: &RunState) -> Cells<'_> {
     let mut cells: BTreeMap<_, Cell<'_>> = BTreeMap::new();
-    for ended in state.ended.iter().filter(|ended| ended.judgement.verdict != Verdict::Skipped) {
+    for ended in state.ended.iter().filter(|ended| ended.result.verdict != Verdict::Skipped) {
         let key = (ended.id.suite.as_str(), ended.id.case.as_str(), ended.id.kubelet.as_str());
         cells.entry(key).or_insert_with(|| Cell { attempts: vec![] }).attempts.push(ended);
     }
@@ -180,8 +180,8 @@ impl Cell<'_> {
     fn verdicts(&self) -> Vec<Verdict> {
         let mut all: Vec<Verdict> = Vec::new();
         for ended in &self.attempts {
-            if !all.contains(&ended.judgement.verdict) {
-                all.push(ended.judgement.verdict);
+            if !all.contains(&ended.result.verdict) {
+                all.push(ended.result.verdict);
             }
         }
         all.sort_by_key(|verdict| verdict.to_string());
@@ -189,7 +189,7 @@ impl Cell<'_> {
     }
 
     fn rate(&self) -> Option<&Rate> {
-        self.attempts.last()?.judgement.rate.as_ref()
+        self.attempts.last()?.result.rate.as_ref()
     }
 
     /// Median duration, in seconds.
@@ -198,9 +198,8 @@ impl Cell<'_> {
     }
 
     fn render(&self) -> String {
-        let count = |verdict: &Verdict| {
-            self.attempts.iter().filter(|ended| ended.judgement.verdict == *verdict).count()
-        };
+        let count =
+            |verdict: &Verdict| self.attempts.iter().filter(|ended| ended.result.verdict == *verdict).count();
         let verdicts = self.verdicts();
         let verdicts = verdicts.iter().map(|verdict| match count(verdict) {
             1 => verdict.to_string(),
@@ -230,12 +229,12 @@ mod tests {
         let mut events = vec![fixtures::event(0.0, fixtures::run_started(&[K], &names))];
         for (name, verdict, took, counted) in cases {
             let rate = counted.map(|(right, of)| Rate { what: "pods".to_owned(), right, of });
-            let judgement = CaseResult { rate, ..CaseResult::without_evidence(*verdict, "why") };
+            let result = CaseResult { rate, ..CaseResult::without_evidence(*verdict, "why") };
             let ended = RunEventKind::CaseEnded {
                 id: fixtures::id("message", name, K, 1),
                 node: None,
                 seconds: *took,
-                judgement: Arc::new(judgement),
+                result: Arc::new(result),
                 evidence: None,
             };
             events.push(fixtures::event(1.0, ended));

@@ -49,7 +49,7 @@ impl EarlierRuns {
         let Some(start) = state.run.as_ref().filter(|start| start.backend == backend) else { return };
         self.runs += 1;
         let executed: Vec<_> =
-            state.ended.iter().filter(|ended| ended.judgement.verdict != Verdict::Skipped).collect();
+            state.ended.iter().filter(|ended| ended.result.verdict != Verdict::Skipped).collect();
         for ended in &executed {
             let case = ended.id.suite_and_case();
             self.by_case.insert((case, ended.id.kubelet.clone()), ended.seconds);

@@ -42,11 +42,11 @@ impl Evidence {
     /// Returns whether the evidence of an attempt is skipped because an earlier one is equivalent.
     fn is_repeat(&self, last: &EndedCase, before: &[EndedCase]) -> bool {
         let alike = |other: &EndedCase| {
-            let (one, other) = ((&last.id, &last.judgement), (&other.id, &other.judgement));
+            let (one, other) = ((&last.id, &last.result), (&other.id, &other.result));
             (&one.0.suite, &one.0.case, &one.0.kubelet, one.1.verdict)
                 == (&other.0.suite, &other.0.case, &other.0.kubelet, other.1.verdict)
         };
-        self.skip_repeats && !needs_attention(last.judgement.verdict) && before.iter().any(alike)
+        self.skip_repeats && !needs_attention(last.result.verdict) && before.iter().any(alike)
     }
 }
 
@@ -57,9 +57,9 @@ impl Report for Evidence {
 
     fn on_event(&mut self, event: &RunEvent, run: &RunState) -> Result<(), ReportError> {
         match &event.what {
-            RunEventKind::CaseRetried { id, try_number, judgement, evidence, .. } => {
+            RunEventKind::CaseRetried { id, try_number, result, evidence, .. } => {
                 let dir = self.run_dir.try_dir(id, *try_number);
-                write_case(&dir, judgement, evidence.as_deref()).map(|_| ())
+                write_case(&dir, result, evidence.as_deref()).map(|_| ())
             }
             RunEventKind::CaseEnded { id, evidence, .. } => {
                 let Some((ended, before)) = run.ended.split_last() else { return Ok(()) };
@@ -67,7 +67,7 @@ impl Report for Evidence {
                     return Ok(());
                 }
                 let dir = self.run_dir.case_dir(id);
-                let has_timeline = write_case(&dir, &ended.judgement, evidence.as_deref())?;
+                let has_timeline = write_case(&dir, &ended.result, evidence.as_deref())?;
                 let mut summary = case_summary(run, ended, evidence.as_deref());
                 if has_timeline {
                     summary.push_str(
@@ -82,11 +82,7 @@ impl Report for Evidence {
 }
 
 /// Writes the verdict and the evidence of one try. Returns whether the evidence has a timeline.
-fn write_case(
-    dir: &Path,
-    judgement: &CaseResult,
-    evidence: Option<&Observations>,
-) -> Result<bool, ReportError> {
+fn write_case(dir: &Path, result: &CaseResult, evidence: Option<&Observations>) -> Result<bool, ReportError> {
     make_dir(dir)?;
     let timeline = evidence.and_then(Timeline::from_observations);
     if let Some(evidence) = evidence {
@@ -95,7 +91,7 @@ fn write_case(
     if let Some(timeline) = &timeline {
         write_file(&dir.join("timeline.svg"), standalone_svg(timeline).as_bytes())?;
     }
-    write_file(&dir.join("judgement.json"), &pretty(judgement)?)?;
+    write_file(&dir.join("judgement.json"), &pretty(result)?)?;
     Ok(timeline.is_some())
 }
 
@@ -266,7 +262,7 @@ mod tests {
             id: fixtures::id("message", "requests-decide", "v1.32.13", 1),
             try_number: 1,
             text: "retrying".to_owned(),
-            judgement: Arc::new(CaseResult::without_evidence(Verdict::Inconclusive, "not reached")),
+            result: Arc::new(CaseResult::without_evidence(Verdict::Inconclusive, "not reached")),
             evidence: Some(Arc::new(fixtures::evidence())),
         };
         let ended = fixtures::case_ended("requests-decide", "v1.32.13", 1, Verdict::Passed, "as stated");

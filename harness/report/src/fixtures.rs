@@ -105,12 +105,12 @@ pub(crate) fn case_ended(
     verdict: Verdict,
     why: &str,
 ) -> RunEventKind {
-    let judgement = Arc::new(CaseResult::without_evidence(verdict, why));
+    let result = Arc::new(CaseResult::without_evidence(verdict, why));
     RunEventKind::CaseEnded {
         id: id("message", case, kubelet, attempt),
         node: None,
         seconds: 8.24,
-        judgement,
+        result,
         evidence: None,
     }
 }
@@ -129,12 +129,12 @@ pub(crate) fn run_with_baseline(expected: &[(&str, Verdict)], seen: &[Verdict]) 
     std::iter::once(started).chain(ended).map(|what| event(0.0, what)).collect()
 }
 
-fn ended(case: &str, kubelet: &str, node: &str, judgement: CaseResult) -> RunEventKind {
+fn ended(case: &str, kubelet: &str, node: &str, result: CaseResult) -> RunEventKind {
     RunEventKind::CaseEnded {
         id: id("message", case, kubelet, 1),
         node: (!node.is_empty()).then(|| node.to_owned()),
         seconds: 8.24,
-        judgement: Arc::new(judgement),
+        result: Arc::new(result),
         evidence: Some(Arc::new(evidence())),
     }
 }
@@ -236,7 +236,7 @@ fn first_case_events() -> Vec<Timed> {
 
 fn other_case_events() -> Vec<Timed> {
     let doubt = CaseResult {
-        doubt: Some(InconclusiveReason::KilledForMemory),
+        inconclusive_reason: Some(InconclusiveReason::KilledForMemory),
         ..plain(Verdict::Inconclusive, "el1 was killed for memory before the kubelet evicted its pod")
     };
     let lost = CaseResult {

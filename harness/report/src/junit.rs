@@ -99,22 +99,22 @@ fn kubelet_suite(state: &RunState, kubelet: &str) -> TestSuite {
 }
 
 fn case_row(state: &RunState, ended: &EndedCase) -> TestCase {
-    let EndedCase { id, node, seconds, judgement } = ended;
+    let EndedCase { id, node, seconds, result } = ended;
     let info = state.case_info(id);
     let mut row = TestCase::new(id.title(), case_status(state, ended));
     row.set_classname(class_name(state, &id.suite, &id.kubelet)).set_time(time(*seconds));
     describe(&mut row, &id.kubelet, info);
-    row.add_property(Property::new("verdict", judgement.verdict.to_string()));
+    row.add_property(Property::new("verdict", result.verdict.to_string()));
     if let Some(expected) = state.expected(ended) {
         row.add_property(Property::new("expected", expected.to_string()));
     }
-    for (name, value) in [("node", node), ("known-bug", &judgement.known_bug)] {
+    for (name, value) in [("node", node), ("known-bug", &result.known_bug)] {
         if let Some(value) = value {
             row.add_property(Property::new(name, value));
         }
     }
-    if judgement.verdict != Verdict::Passed && matches!(row.status, TestCaseStatus::Success { .. }) {
-        row.set_system_out(format!("{}: {}", judgement.verdict, judgement.why));
+    if result.verdict != Verdict::Passed && matches!(row.status, TestCaseStatus::Success { .. }) {
+        row.set_system_out(format!("{}: {}", result.verdict, result.why));
     }
     row
 }
@@ -125,30 +125,30 @@ fn class_name(state: &RunState, suite: &str, kubelet: &str) -> String {
 }
 
 fn case_status(state: &RunState, ended: &EndedCase) -> TestCaseStatus {
-    let judgement = &ended.judgement;
+    let result = &ended.result;
     let failure = || TestCaseStatus::non_success(NonSuccessKind::Failure);
     let flaky_fails = state.run.as_ref().is_some_and(|run| run.flaky_result == FlakyResult::Fail);
-    let (mut status, kind, message) = match (judgement.verdict, state.changed_from(ended)) {
-        (Verdict::Flaky, _) if flaky_fails => (failure(), "flaky".to_owned(), judgement.why.clone()),
+    let (mut status, kind, message) = match (result.verdict, state.changed_from(ended)) {
+        (Verdict::Flaky, _) if flaky_fails => (failure(), "flaky".to_owned(), result.why.clone()),
         (verdict, Some(expected)) => {
-            let message = format!("{verdict}, expected by the baseline: {expected}. {}", judgement.why);
+            let message = format!("{verdict}, expected by the baseline: {expected}. {}", result.why);
             (failure(), "changed".to_owned(), message)
         }
-        _ if state.is_as_expected(ended) => return flaky_runs(judgement),
+        _ if state.is_as_expected(ended) => return flaky_runs(result),
         (Verdict::Passed | Verdict::Flaky | Verdict::Reproduced | Verdict::Fixed, None) => {
-            return flaky_runs(judgement);
+            return flaky_runs(result);
         }
-        (Verdict::Skipped, None) => return skipped_status(&judgement.why),
-        (Verdict::Failed, None) => (failure(), "failed".to_owned(), judgement.why.clone()),
+        (Verdict::Skipped, None) => return skipped_status(&result.why),
+        (Verdict::Failed, None) => (failure(), "failed".to_owned(), result.why.clone()),
         (Verdict::Error, None) => {
-            let phase = judgement.phase.map(|phase| format!(".{phase}")).unwrap_or_default();
+            let phase = result.phase.map(|phase| format!(".{phase}")).unwrap_or_default();
             let status = TestCaseStatus::non_success(NonSuccessKind::Error);
-            (status, format!("error{phase}"), judgement.why.clone())
+            (status, format!("error{phase}"), result.why.clone())
         }
         (Verdict::Inconclusive, None) => {
-            let doubt = judgement.doubt.map(|doubt| format!(".{doubt}")).unwrap_or_default();
+            let doubt = result.inconclusive_reason.map(|doubt| format!(".{doubt}")).unwrap_or_default();
             let status = TestCaseStatus::non_success(NonSuccessKind::Error);
-            (status, format!("inconclusive{doubt}"), format!("inconclusive: {}", judgement.why))
+            (status, format!("inconclusive{doubt}"), format!("inconclusive: {}", result.why))
         }
     };
     let mut description = String::new();
@@ -160,11 +160,11 @@ fn case_status(state: &RunState, ended: &EndedCase) -> TestCaseStatus {
 }
 
 /// The status of a successful case, with its earlier tries as flaky runs.
-fn flaky_runs(judgement: &CaseResult) -> TestCaseStatus {
+fn flaky_runs(result: &CaseResult) -> TestCaseStatus {
     let mut status = TestCaseStatus::success();
-    for earlier in &judgement.earlier_tries {
+    for earlier in &result.earlier_tries {
         let mut rerun = TestRerun::new(NonSuccessKind::Error);
-        let reason = earlier.doubt.map(|doubt| format!(".{doubt}")).unwrap_or_default();
+        let reason = earlier.inconclusive_reason.map(|doubt| format!(".{doubt}")).unwrap_or_default();
         rerun.set_type(format!("{}{reason}", earlier.verdict));
         rerun.set_message(earlier.why.lines().next().unwrap_or_default());
         status.add_rerun(rerun);
@@ -243,8 +243,8 @@ fn run_row(state: &RunState, cluster: &Cluster) -> TestCase {
     let errors: Vec<String> = state
         .ended
         .iter()
-        .filter(|ended| here(&ended.id.kubelet) && ended.judgement.verdict == Verdict::Error)
-        .map(|ended| format!("{} on {}: {}", ended.id.title(), ended.id.kubelet, ended.judgement.why))
+        .filter(|ended| here(&ended.id.kubelet) && ended.result.verdict == Verdict::Error)
+        .map(|ended| format!("{} on {}: {}", ended.id.title(), ended.id.kubelet, ended.result.why))
         .collect();
     let status = match errors.len() {
         0 if state.interrupted > 0 => skipped_status("run interrupted"),

@@ -23,13 +23,13 @@ pub(crate) struct KnownBug<'a> {
 pub(crate) fn known_bugs(state: &RunState) -> Vec<KnownBug<'_>> {
     let mut bugs: Vec<KnownBug<'_>> = vec![];
     for ended in &state.ended {
-        let (id, judgement) = (&ended.id, &ended.judgement);
-        let is_fixed = match judgement.verdict {
+        let (id, result) = (&ended.id, &ended.result);
+        let is_fixed = match result.verdict {
             Verdict::Reproduced => false,
             Verdict::Fixed => true,
             _ => continue,
         };
-        let name = judgement.known_bug.as_deref().unwrap_or("a known bug");
+        let name = result.known_bug.as_deref().unwrap_or("a known bug");
         let same = |bug: &KnownBug<'_>| bug.name == name && bug.is_fixed == is_fixed;
         let place = bugs.iter().position(same).unwrap_or_else(|| {
             bugs.push(KnownBug { name, is_fixed, cases: vec![], kubelets: vec![] });
@@ -106,7 +106,7 @@ impl KnownBug<'_> {
                 state.ended.iter().any(|ended| {
                     let id = &ended.id;
                     id.kubelet == **kubelet
-                        && ended.judgement.verdict != Verdict::Skipped
+                        && ended.result.verdict != Verdict::Skipped
                         && case.split_once('/') == Some((&id.suite, &id.case))
                 })
             };
@@ -170,9 +170,9 @@ mod tests {
             for (kubelet, symbol) in KUBELETS.iter().zip(verdicts.chars()) {
                 let verdict = crate::symbols::verdict(symbol).unwrap();
                 let mut ended = fixtures::case_ended(case, kubelet, 1, verdict, "why");
-                if let RunEventKind::CaseEnded { judgement, .. } = &mut ended {
+                if let RunEventKind::CaseEnded { result, .. } = &mut ended {
                     let known_bug = Some((*bug).to_owned());
-                    *judgement =
+                    *result =
                         Arc::new(CaseResult { known_bug, ..CaseResult::without_evidence(verdict, "why") });
                 }
                 events.push(ended);

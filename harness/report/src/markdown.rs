@@ -117,15 +117,15 @@ pub(crate) fn totals(state: &RunState) -> String {
 
 /// One line for each case that ran more than once before its verdict.
 pub(crate) fn retry_notices(state: &RunState) -> String {
-    let retried = state.ended.iter().filter(|ended| !ended.judgement.earlier_tries.is_empty());
+    let retried = state.ended.iter().filter(|ended| !ended.result.earlier_tries.is_empty());
     let lines = retried.map(|ended| {
-        let EndedCase { id, judgement, .. } = ended;
-        let tries = judgement.earlier_tries.iter().map(|earlier| match earlier.doubt {
+        let EndedCase { id, result, .. } = ended;
+        let tries = result.earlier_tries.iter().map(|earlier| match earlier.inconclusive_reason {
             Some(reason) => format!("{} ({reason})", earlier.verdict),
             None => earlier.verdict.to_string(),
         });
         let tries = tries.collect::<Vec<_>>().join(", ");
-        let (count, verdict) = (judgement.earlier_tries.len() + 1, judgement.verdict);
+        let (count, verdict) = (result.earlier_tries.len() + 1, result.verdict);
         format!("- {}: {verdict} at try {count}, before: {tries}\n", id.full_title())
     });
     lines.collect()
@@ -135,7 +135,7 @@ pub(crate) fn retry_notices(state: &RunState) -> String {
 /// all kubelets, that have the same verdict and reason.
 pub(crate) fn group_identical(state: &RunState) -> Vec<(&EndedCase, Vec<&EndedCase>)> {
     let mut groups: Vec<(&EndedCase, Vec<&EndedCase>)> = vec![];
-    for ended in state.ended.iter().filter(|ended| needs_attention(ended.judgement.verdict)) {
+    for ended in state.ended.iter().filter(|ended| needs_attention(ended.result.verdict)) {
         let is_same = |first: &EndedCase| {
             same_reason(first, ended) && state.is_as_expected(first) == state.is_as_expected(ended)
         };
@@ -155,8 +155,8 @@ pub(crate) fn same_outcome(first: &EndedCase, other: &EndedCase) -> bool {
 /// Returns whether two attempts of one case, on any kubelets, have the same verdict and reason.
 fn same_reason(first: &EndedCase, other: &EndedCase) -> bool {
     (&first.id.suite, &first.id.case) == (&other.id.suite, &other.id.case)
-        && first.judgement.verdict == other.judgement.verdict
-        && first.judgement.why == other.judgement.why
+        && first.result.verdict == other.result.verdict
+        && first.result.why == other.result.why
 }
 
 fn heading(ended: &EndedCase) -> String {
@@ -165,22 +165,22 @@ fn heading(ended: &EndedCase) -> String {
 
 /// The verdict of a case with its reason or phase, the case, the node and the duration.
 pub(crate) fn title(ended: &EndedCase) -> String {
-    let EndedCase { id, node, seconds, judgement } = ended;
-    let detail = match (judgement.doubt, judgement.phase) {
+    let EndedCase { id, node, seconds, result } = ended;
+    let detail = match (result.inconclusive_reason, result.phase) {
         (Some(reason), _) => format!(" ({reason})"),
         (None, Some(phase)) => format!(" (in {phase})"),
         (None, None) => String::new(),
     };
     let node = node.as_ref().map(|node| format!(", node {}", inert_markdown(node))).unwrap_or_default();
-    format!("{}{detail}: {}{node}, {}", judgement.verdict, id.full_title(), duration(*seconds))
+    format!("{}{detail}: {}{node}, {}", result.verdict, id.full_title(), duration(*seconds))
 }
 
 /// Writes the reason for a verdict, failed checks, the message diff, the eviction records, the
 /// conclusion, and upstream links.
 pub(crate) fn write_case_details(text: &mut String, info: Option<&CaseInfo>, ended: &EndedCase) {
-    let judgement = &ended.judgement;
-    let _ = writeln!(text, "\n{}", inert_markdown(judgement.why.trim_end()));
-    let failed: Vec<&Check> = judgement.checks.iter().filter(|check| !check.holds).collect();
+    let result = &ended.result;
+    let _ = writeln!(text, "\n{}", inert_markdown(result.why.trim_end()));
+    let failed: Vec<&Check> = result.checks.iter().filter(|check| !check.holds).collect();
     if !failed.is_empty() {
         text.push('\n');
     }
@@ -193,10 +193,10 @@ pub(crate) fn write_case_details(text: &mut String, info: Option<&CaseInfo>, end
             markdown_code(observed)
         );
     }
-    if !judgement.diff.is_empty() {
-        let _ = writeln!(text, "\n{}", code_block("diff", &judgement.diff));
+    if !result.diff.is_empty() {
+        let _ = writeln!(text, "\n{}", code_block("diff", &result.diff));
     }
-    for (number, earlier) in (1..).zip(&judgement.earlier_tries) {
+    for (number, earlier) in (1..).zip(&result.earlier_tries) {
         let _ = writeln!(
             text,
             "\nTry {number} was {}: {}",
@@ -204,11 +204,11 @@ pub(crate) fn write_case_details(text: &mut String, info: Option<&CaseInfo>, end
             inert_markdown(earlier.why.trim_end())
         );
     }
-    for record in &judgement.testimony {
+    for record in &result.testimony {
         write_eviction_record(text, record);
     }
     let Some(info) = info else { return };
-    if ended.judgement.verdict == Verdict::Failed
+    if ended.result.verdict == Verdict::Failed
         && let Some(conclusion) = &info.when_it_fails
     {
         let _ = writeln!(text, "\nMeaning: {}", inert_markdown(conclusion.trim_end()));

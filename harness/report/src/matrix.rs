@@ -39,16 +39,14 @@ fn cell(state: &RunState, info: &CaseInfo, kubelet: &str) -> String {
     let attempts: Vec<&EndedCase> = state.attempts(info, kubelet).collect();
     match attempts[..] {
         [] => "not run".to_owned(),
-        [EndedCase { judgement, .. }] if judgement.verdict == Verdict::Skipped => {
-            judgement.verdict.to_string()
-        }
-        [ended] => format!("{} {}", ended.judgement.verdict, duration(ended.seconds)),
+        [EndedCase { result, .. }] if result.verdict == Verdict::Skipped => result.verdict.to_string(),
+        [ended] => format!("{} {}", ended.result.verdict, duration(ended.seconds)),
         _ => {
             let mut counts: Vec<(Verdict, usize)> = vec![];
             for ended in attempts {
-                match counts.iter_mut().find(|(verdict, _)| *verdict == ended.judgement.verdict) {
+                match counts.iter_mut().find(|(verdict, _)| *verdict == ended.result.verdict) {
                     Some((_, count)) => *count += 1,
-                    None => counts.push((ended.judgement.verdict, 1)),
+                    None => counts.push((ended.result.verdict, 1)),
                 }
             }
             let counts: Vec<_> =
@@ -93,7 +91,7 @@ fn compact_matrix(state: &RunState, run: &RunStart, columns: usize) -> String {
 
 /// The symbol of a verdict that needs attention, or of the last verdict.
 fn worst_symbol(state: &RunState, info: &CaseInfo, kubelet: &str) -> char {
-    let verdicts = || state.attempts(info, kubelet).map(|ended| ended.judgement.verdict);
+    let verdicts = || state.attempts(info, kubelet).map(|ended| ended.result.verdict);
     let worst = verdicts().find(|verdict| needs_attention(*verdict)).or_else(|| verdicts().last());
     worst.map_or(NOT_RUN, symbol)
 }

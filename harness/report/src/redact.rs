@@ -121,13 +121,13 @@ pub(super) fn redact_event(what: &mut RunEventKind) {
             nodes.iter_mut().flat_map(|(name, version)| [name, version]).for_each(redact_text);
         }
         RunEventKind::CaseStarted { node, .. } => redact_text(node),
-        RunEventKind::CaseRetried { text, judgement, .. } => {
+        RunEventKind::CaseRetried { text, result, .. } => {
             redact_text(text);
-            redact_judgement(judgement);
+            redact_judgement(result);
         }
-        RunEventKind::CaseEnded { node, judgement, .. } => {
+        RunEventKind::CaseEnded { node, result, .. } => {
             node.iter_mut().for_each(redact_text);
-            redact_judgement(judgement);
+            redact_judgement(result);
         }
         RunEventKind::RunStarted { .. }
         | RunEventKind::ClusterStarted { .. }
@@ -137,8 +137,8 @@ pub(super) fn redact_event(what: &mut RunEventKind) {
     }
 }
 
-fn redact_judgement(judgement: &mut Arc<CaseResult>) {
-    let judgement = Arc::make_mut(judgement);
+fn redact_judgement(result: &mut Arc<CaseResult>) {
+    let result = Arc::make_mut(result);
     let CaseResult {
         why,
         known_bug,
@@ -147,10 +147,10 @@ fn redact_judgement(judgement: &mut Arc<CaseResult>) {
         diff,
         earlier_tries,
         verdict: _,
-        doubt: _,
+        inconclusive_reason: _,
         phase: _,
         rate: _,
-    } = judgement;
+    } = result;
     let of_tries = earlier_tries.iter_mut().map(|earlier| &mut earlier.why);
     [why, diff].into_iter().chain(known_bug).chain(of_tries).for_each(redact_text);
     for Check { expected, observed, name, holds: _ } in checks {
@@ -430,11 +430,11 @@ mod tests {
             EvictionRecord { status: Some(text()), events: vec![text()], ..EvictionRecord::default() };
         let check = Check { name: "says".to_owned(), holds: false, expected: text(), observed: text() };
         let mut ended = fixtures::case_ended("a", "v1.32.13", 1, Verdict::Failed, &text());
-        if let RunEventKind::CaseEnded { judgement, .. } = &mut ended {
-            let judgement = Arc::make_mut(judgement);
-            judgement.checks.push(check);
-            judgement.testimony.push(testimony);
-            judgement.diff = text();
+        if let RunEventKind::CaseEnded { result, .. } = &mut ended {
+            let result = Arc::make_mut(result);
+            result.checks.push(check);
+            result.testimony.push(testimony);
+            result.diff = text();
         }
         for (mut what, credentials) in [(step(text()), 1), (failed(text()), 1), (ended, 6)] {
             redact_event(&mut what);

@@ -88,7 +88,7 @@ pub(crate) struct EndedCase {
     pub id: CaseId,
     pub node: Option<String>,
     pub seconds: f64,
-    pub judgement: Arc<CaseResult>,
+    pub result: Arc<CaseResult>,
 }
 
 /// The end of a run.
@@ -123,19 +123,19 @@ impl RunState {
                     running.text.clone_from(text);
                 }
             }
-            RunEventKind::CaseRetried { id, text, judgement, .. } => {
+            RunEventKind::CaseRetried { id, text, result, .. } => {
                 if let Some(running) = self.running.iter_mut().find(|running| running.id == *id) {
                     running.phase = Phase::Lease;
-                    running.text = retry_text(text, judgement);
+                    running.text = retry_text(text, result);
                 }
             }
-            RunEventKind::CaseEnded { id, node, seconds, judgement, evidence: _ } => {
+            RunEventKind::CaseEnded { id, node, seconds, result, evidence: _ } => {
                 self.running.retain(|running| running.id != *id);
                 self.ended.push(EndedCase {
                     id: id.clone(),
                     node: node.clone(),
                     seconds: *seconds,
-                    judgement: judgement.clone(),
+                    result: result.clone(),
                 });
             }
             RunEventKind::Interrupted { stage } => self.interrupted = *stage,
@@ -238,7 +238,7 @@ impl RunState {
             Verdict::Inconclusive,
             Verdict::Skipped,
         ];
-        let count = |verdict| self.ended.iter().filter(|ended| ended.judgement.verdict == verdict).count();
+        let count = |verdict| self.ended.iter().filter(|ended| ended.result.verdict == verdict).count();
         ORDER.into_iter().map(|verdict| (verdict, count(verdict))).filter(|(_, count)| *count > 0).collect()
     }
 
@@ -258,8 +258,8 @@ impl RunState {
 }
 
 /// Describes why a case runs again: `retrying more slowly: the kernel was faster`.
-pub(crate) fn retry_text(text: &str, judgement: &CaseResult) -> String {
-    format!("{text}: {}", judgement.why.trim_end())
+pub(crate) fn retry_text(text: &str, result: &CaseResult) -> String {
+    format!("{text}: {}", result.why.trim_end())
 }
 
 impl RunStart {

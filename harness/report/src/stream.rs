@@ -171,7 +171,8 @@ pub enum RunEventKind {
         /// The difference between this try and the next one, such as `retrying more slowly`.
         text: String,
         /// The verdict and the reasons for it.
-        judgement: Arc<CaseResult>,
+        #[serde(rename = "judgement")]
+        result: Arc<CaseResult>,
         /// The evidence. Not serialized: its files are written beside the reports.
         #[serde(skip)]
         evidence: Option<Arc<Observations>>,
@@ -186,7 +187,8 @@ pub enum RunEventKind {
         /// Duration from lease to reset, in seconds.
         seconds: f64,
         /// The verdict and the reasons for it.
-        judgement: Arc<CaseResult>,
+        #[serde(rename = "judgement")]
+        result: Arc<CaseResult>,
         /// The evidence. Not serialized: its files are written beside the reports.
         #[serde(skip)]
         evidence: Option<Arc<Observations>>,

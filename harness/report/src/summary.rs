@@ -103,7 +103,7 @@ fn rates(state: &RunState) -> String {
     let cells = run.cases.iter().flat_map(|case| run.kubelets.iter().map(move |kubelet| (case, kubelet)));
     let mut text = String::new();
     for (case, kubelet) in cells {
-        let verdicts = state.attempts(case, kubelet).map(|ended| ended.judgement.verdict);
+        let verdicts = state.attempts(case, kubelet).map(|ended| ended.result.verdict);
         let conclusive: Vec<Verdict> = verdicts.filter(|verdict| verdict.is_conclusive()).collect();
         let failed = conclusive.iter().filter(|verdict| !verdict.is_success()).count();
         if conclusive.len() >= MIN_RUNS_FOR_RATE {

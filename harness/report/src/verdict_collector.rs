@@ -88,8 +88,8 @@ impl Report for VerdictCollector {
 
     fn on_event(&mut self, event: &RunEvent, _run: &RunState) -> Result<(), ReportError> {
         match &event.what {
-            RunEventKind::CaseEnded { id, judgement, .. } => {
-                let result = CollectedResult { id: id.clone(), result: judgement.clone() };
+            RunEventKind::CaseEnded { id, result, .. } => {
+                let result = CollectedResult { id: id.clone(), result: result.clone() };
                 self.collected().results.push(result);
                 if let Some(on_result) = &self.on_result {
                     on_result();

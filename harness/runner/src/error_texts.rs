@@ -10,7 +10,7 @@ use evictlab_case::expression::ExpressionError;
 use evictlab_cluster::kubelet_config::ConfigureError;
 use evictlab_cluster::wait::Stalled;
 use evictlab_cluster::workload::StageError;
-use evictlab_cluster::{ClusterError, NodeError, PressureForbidden, ProbeError};
+use evictlab_cluster::{ClusterError, LeaseLost, NodeError, PressureForbidden, ProbeError};
 use evictlab_evidence::{DecodeError, Recorded};
 use evictlab_rules::CgroupVersion;
 use evictlab_rules::quantity::MIB;
@@ -43,11 +43,11 @@ fn stalled() -> Stalled {
 }
 
 fn node_error() -> NodeError {
-    NodeError::NotHeld { node: worker(), reason: text("another run holds it") }
+    NodeError::NotHeld { node: worker(), lost: LeaseLost::Deleted }
 }
 
 fn stage_error() -> StageError {
-    StageError::NoServiceAccount { namespace: text("evictlab-web"), stalled: stalled() }
+    StageError::NamespaceNotReady { namespace: text("evictlab-web"), stalled: stalled() }
 }
 
 fn decode_error() -> DecodeError {

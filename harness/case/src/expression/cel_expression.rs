@@ -3,15 +3,15 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
-use std::sync::{LazyLock, OnceLock};
+use std::sync::OnceLock;
 
 use cel::context::VariableResolver;
-use regex::Regex;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use super::error::ExpressionError;
+use super::free_variables::free_variables;
 use super::functions::FUNCTIONS;
 use super::program::{KeysRead, Program};
 use super::shape::ObjectTypes;
@@ -83,10 +83,6 @@ const BUILT_IN: [&str; 18] = [
     "uint",
 ];
 
-/// The variable that a macro such as `all(name, …)` binds.
-static MACRO_VARIABLE: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new(r"\.(?:all|exists|exists_one|map|filter)\(\s*([A-Za-z_]\w*)\s*,").ok());
-
 impl Expression {
     /// Returns the text.
     pub fn as_str(&self) -> &str {
@@ -114,17 +110,11 @@ impl Expression {
         self.compiled()?.program.value(variables).map(sort_keys)
     }
 
-    /// Reports whether the value is `true`. An expression without a value does not hold, nor does
-    /// one that is too costly: use [`try_holds`](Self::try_holds) where that makes a difference.
-    pub fn holds(&self, variables: &dyn VariableResolver) -> bool {
-        self.value(variables) == Ok(Value::Bool(true))
-    }
-
     /// Reports whether the value is `true`. An expression without a value does not hold.
     ///
     /// # Errors
     /// Those of [`check`](Self::check), and [`ExpressionError::TooCostly`].
-    pub fn try_holds(&self, variables: &dyn VariableResolver) -> Result<bool, ExpressionError> {
+    pub fn holds(&self, variables: &dyn VariableResolver) -> Result<bool, ExpressionError> {
         match self.value(variables) {
             Err(ExpressionError::Absent(_) | ExpressionError::NoValue(_)) => Ok(false),
             value => value.map(|value| value == Value::Bool(true)),
@@ -190,7 +180,7 @@ fn compile(text: &str) -> Result<Compiled, ExpressionError> {
         let why = why.lines().next().unwrap_or_default().trim_start_matches("ERROR: ").to_owned();
         ExpressionError::Syntax { text: text.to_owned(), why }
     })?;
-    check_names(&program, text)?;
+    check_names(&program)?;
     let references = program.references();
     let variables = VARIABLES.into_iter().filter(|name| references.has_variable(name)).collect();
     drop(references);
@@ -198,18 +188,12 @@ fn compile(text: &str) -> Result<Compiled, ExpressionError> {
 }
 
 /// Checks that all variables and functions of a program exist.
-fn check_names(program: &cel::Program, text: &str) -> Result<(), ExpressionError> {
-    let bound: BTreeSet<&str> = MACRO_VARIABLE
-        .iter()
-        .flat_map(|pattern| pattern.captures_iter(text))
-        .filter_map(|found| Some(found.get(1)?.as_str()))
-        .collect();
-    let references = program.references();
-    let mut variables = references.variables();
-    variables.sort_unstable();
-    if let Some(name) = variables.iter().find(|name| !VARIABLES.contains(name) && !bound.contains(*name)) {
+fn check_names(program: &cel::Program) -> Result<(), ExpressionError> {
+    let variables = free_variables(program.expression());
+    if let Some(name) = variables.iter().find(|name| !VARIABLES.contains(name)) {
         return Err(unknown("variable", name, &VARIABLES));
     }
+    let references = program.references();
     // Operators are functions with names such as `_+_`, `!_`, `@not_strictly_false`.
     let is_operator =
         |name: &&str| name.starts_with('_') || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
@@ -371,7 +355,7 @@ mod tests {
             let error = value(&text, 1000).unwrap_err();
             assert!(matches!(error, ExpressionError::TooCostly(_)), "{text}: {error}");
             assert!(error.to_string().contains("too costly"), "{error}");
-            let condition = text.parse::<Expression>().unwrap().try_holds(&Variables::new(300));
+            let condition = text.parse::<Expression>().unwrap().holds(&Variables::new(300));
             assert_eq!(condition, Err(error), "{text}");
         }
     }
@@ -400,9 +384,42 @@ mod tests {
     }
 
     #[test]
-    fn long_and_deep_expressions_are_errors() {
+    fn a_variable_of_a_macro_is_unknown_outside_of_it() {
+        for text in [
+            "samples.all(s, s.t > 1) && s.t < 9",
+            "'samples.all(s, ' == s",
+            "samples.all(a, a.t == 1) || samples.exists(b, a.t == 1)",
+            "samples.map(t, {t: s})[0] == t",
+        ] {
+            let error = text.parse::<Expression>().unwrap_err();
+            assert!(matches!(&error, ExpressionError::Unknown { kind: "variable", .. }), "{text}: {error}");
+        }
+    }
+
+    /// The longest expressions of each form: they have a value or an error, without a panic.
+    #[test]
+    fn deep_expressions_do_not_overflow_the_stack() {
+        for text in longest_expressions() {
+            match text.parse::<Expression>() {
+                Ok(deep) => {
+                    assert!(deep.value(&Variables::new(1)).is_ok() || text.starts_with("pods"), "{text}")
+                }
+                Err(error) => assert!(matches!(error, ExpressionError::Syntax { .. }), "{text}: {error}"),
+            }
+        }
+    }
+
+    #[test]
+    fn long_expressions_are_errors() {
+        for text in longest_expressions() {
+            let error = (text + &" ".repeat(MAX_LENGTH)).parse::<Expression>().unwrap_err();
+            assert!(matches!(error, ExpressionError::TooLong { .. }), "{error}");
+        }
+    }
+
+    fn longest_expressions() -> [String; 8] {
         let longest = |part: &str, end: &str| part.repeat((MAX_LENGTH - end.len()) / part.len()) + end;
-        let deepest = [
+        [
             longest("1+", "1"),
             longest("!", "true"),
             longest("pods.", "pods"),
@@ -411,13 +428,7 @@ mod tests {
             format!("{}1{}", "[".repeat(MAX_LENGTH / 2 - 1), "]".repeat(MAX_LENGTH / 2 - 1)),
             longest("true?1:", "1"),
             longest("{1:", "1"),
-        ];
-        for text in deepest {
-            // Neither a stack overflow nor a panic.
-            let _ = value(&text, 1);
-            let error = (text + &" ".repeat(MAX_LENGTH)).parse::<Expression>().unwrap_err();
-            assert!(matches!(error, ExpressionError::TooLong { .. }), "{error}");
-        }
+        ]
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod cel_expression;
 mod error;
+mod free_variables;
 mod functions;
 mod program;
 mod shape;

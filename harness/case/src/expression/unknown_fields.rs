@@ -46,14 +46,16 @@ impl Inference<'_> {
             Expr::Comprehension(all) => {
                 let item = self.shape(&all.iter_range).item(false);
                 let start = self.shape(&all.accu_init);
+                let outside = self.bound.len();
                 self.bound.push((all.iter_var.clone(), item));
                 self.bound.extend(all.iter_var2.iter().map(|name| (name.clone(), Shape::Any)));
                 self.bound.push((all.accu_var.clone(), start));
                 self.shape(&all.loop_cond);
                 let step = self.shape(&all.loop_step);
+                self.bound.truncate(outside);
                 self.bound.push((all.accu_var.clone(), step));
                 let result = self.shape(&all.result);
-                self.bound.truncate(self.bound.len() - 3 - usize::from(all.iter_var2.is_some()));
+                self.bound.truncate(outside);
                 result
             }
             _ => Shape::Any,

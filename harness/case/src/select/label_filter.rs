@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
-use super::parse::{Expression, LabelFilterError, SetOperation, parse};
+use super::parse::{LabelExpression, LabelFilterError, parse};
 
 /// A label filter, such as `Feature:Eviction && !(Slow || Flaky)` or `Feature: containsAny
 /// {Eviction, Sidecar}`.
@@ -14,27 +14,7 @@ use super::parse::{Expression, LabelFilterError, SetOperation, parse};
 #[derive(Clone, Debug)]
 pub struct LabelFilter {
     text: String,
-    expression: Expression,
-}
-
-impl SetOperation {
-    pub(crate) const ALL: [(&'static str, Self); 5] = [
-        ("containsAny", Self::ContainsAny),
-        ("containsAll", Self::ContainsAll),
-        ("consistsOf", Self::ConsistsOf),
-        ("isSubsetOf", Self::IsSubsetOf),
-        ("isEmpty", Self::IsEmpty),
-    ];
-
-    fn holds(self, actual: &BTreeSet<String>, stated: &BTreeSet<String>) -> bool {
-        match self {
-            Self::ContainsAny => !actual.is_disjoint(stated),
-            Self::ContainsAll => actual.is_superset(stated),
-            Self::ConsistsOf => actual == stated,
-            Self::IsSubsetOf => actual.is_subset(stated),
-            Self::IsEmpty => actual.is_empty(),
-        }
-    }
+    expression: LabelExpression,
 }
 
 impl LabelFilter {
@@ -58,7 +38,7 @@ impl fmt::Display for LabelFilter {
     }
 }
 
-impl Expression {
+impl LabelExpression {
     fn matches(&self, labels: &[String]) -> bool {
         match self {
             Self::Everything => true,
@@ -82,8 +62,8 @@ fn values_of(key: &str, labels: &[String]) -> BTreeSet<String> {
 
 fn with_both_feature_names(labels: &[String]) -> Vec<String> {
     let other = |label: &String| match label.split_once(':')? {
-        ("NodeFeature", feature) => Some(format!("Feature:{feature}")),
-        ("Feature", feature) => Some(format!("NodeFeature:{feature}")),
+        (key, feature) if key.eq_ignore_ascii_case("NodeFeature") => Some(format!("Feature:{feature}")),
+        (key, feature) if key.eq_ignore_ascii_case("Feature") => Some(format!("NodeFeature:{feature}")),
         _ => None,
     };
     labels.iter().cloned().chain(labels.iter().filter_map(other)).collect()
@@ -126,6 +106,8 @@ mod tests {
             // Both upstream names of a feature.
             ("NodeFeature:Eviction", "NodeFeature:Eviction; Feature:Eviction", "Feature:Other"),
             ("Feature:Eviction", "NodeFeature:Eviction", "NodeFeature:Other"),
+            ("NodeFeature:Eviction", "feature:eviction", "feature:other"),
+            ("feature:eviction", "NODEFEATURE:Eviction", "NODEFEATURE:Other"),
             ("!Feature:Eviction", "Slow", "NodeFeature:Eviction; Feature:Eviction"),
             ("Feature: containsAny Eviction", "NodeFeature:Eviction", "Slow"),
             ("k: containsAny {a, B}", "k:a; K:b; k:c k:b", "k:c; a; "),

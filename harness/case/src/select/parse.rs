@@ -8,15 +8,15 @@ use crate::did_you_mean;
 
 /// A parsed filter. Labels, keys and values are in lower case.
 #[derive(Clone, Debug)]
-pub(crate) enum Expression {
+pub(crate) enum LabelExpression {
     /// The empty filter, which selects every case.
     Everything,
     Label(String),
     Regex(Regex),
     Set(SetOperation, String, BTreeSet<String>),
-    Not(Box<Expression>),
-    And(Vec<Expression>),
-    Or(Vec<Expression>),
+    Not(Box<LabelExpression>),
+    And(Vec<LabelExpression>),
+    Or(Vec<LabelExpression>),
 }
 
 /// An operation on the values of a key, which are those of labels of the form `key:value`.
@@ -27,6 +27,26 @@ pub(crate) enum SetOperation {
     ConsistsOf,
     IsSubsetOf,
     IsEmpty,
+}
+
+impl SetOperation {
+    const ALL: [(&'static str, Self); 5] = [
+        ("containsAny", Self::ContainsAny),
+        ("containsAll", Self::ContainsAll),
+        ("consistsOf", Self::ConsistsOf),
+        ("isSubsetOf", Self::IsSubsetOf),
+        ("isEmpty", Self::IsEmpty),
+    ];
+
+    pub(crate) fn holds(self, actual: &BTreeSet<String>, stated: &BTreeSet<String>) -> bool {
+        match self {
+            Self::ContainsAny => !actual.is_disjoint(stated),
+            Self::ContainsAll => actual.is_superset(stated),
+            Self::ConsistsOf => actual == stated,
+            Self::IsSubsetOf => actual.is_subset(stated),
+            Self::IsEmpty => actual.is_empty(),
+        }
+    }
 }
 
 /// Characters that end a label.
@@ -47,7 +67,7 @@ pub struct LabelFilterError {
     pub what: String,
 }
 
-pub(crate) fn parse(filter: &str) -> Result<Expression, LabelFilterError> {
+pub(crate) fn parse(filter: &str) -> Result<LabelExpression, LabelFilterError> {
     let mut parser = Parser { text: filter.chars().collect(), at: 0, depth: 0 };
     let parsed = parser.filter();
     parsed.map_err(|(at, what)| {
@@ -66,10 +86,10 @@ struct Parser {
 }
 
 impl Parser {
-    fn filter(&mut self) -> Parsed<Expression> {
+    fn filter(&mut self) -> Parsed<LabelExpression> {
         self.skip_spaces();
         if self.peek().is_none() {
-            return Ok(Expression::Everything);
+            return Ok(LabelExpression::Everything);
         }
         let expression = self.any_of()?;
         match self.peek() {
@@ -80,25 +100,25 @@ impl Parser {
     }
 
     /// Parses `a || b, c`.
-    fn any_of(&mut self) -> Parsed<Expression> {
+    fn any_of(&mut self) -> Parsed<LabelExpression> {
         let mut any = vec![self.all_of()?];
         while self.skip(",") || self.operator('|', "||")? {
             any.push(self.all_of()?);
         }
-        Ok(if any.len() == 1 { any.remove(0) } else { Expression::Or(any) })
+        Ok(if any.len() == 1 { any.remove(0) } else { LabelExpression::Or(any) })
     }
 
     /// Parses `a && b`.
-    fn all_of(&mut self) -> Parsed<Expression> {
+    fn all_of(&mut self) -> Parsed<LabelExpression> {
         let mut all = vec![self.one()?];
         while self.operator('&', "&&")? {
             all.push(self.one()?);
         }
-        Ok(if all.len() == 1 { all.remove(0) } else { Expression::And(all) })
+        Ok(if all.len() == 1 { all.remove(0) } else { LabelExpression::And(all) })
     }
 
     /// Parses `a`, `!a`, `(…)`, `/regex/` or `key: operation {values}`.
-    fn one(&mut self) -> Parsed<Expression> {
+    fn one(&mut self) -> Parsed<LabelExpression> {
         let mut negated = false;
         while self.skip("!") {
             negated = !negated;
@@ -110,10 +130,10 @@ impl Parser {
             Some(_) => return self.error("expected a label"),
             None => return self.error("expected a label at the end of the filter"),
         };
-        Ok(if negated { Expression::Not(Box::new(expression)) } else { expression })
+        Ok(if negated { LabelExpression::Not(Box::new(expression)) } else { expression })
     }
 
-    fn group(&mut self) -> Parsed<Expression> {
+    fn group(&mut self) -> Parsed<LabelExpression> {
         let open = self.at;
         if self.depth == MAX_DEPTH {
             return self.error("the brackets are nested too deeply");
@@ -133,7 +153,7 @@ impl Parser {
         Ok(inner)
     }
 
-    fn regex(&mut self) -> Parsed<Expression> {
+    fn regex(&mut self) -> Parsed<LabelExpression> {
         let open = self.at;
         self.at += 1;
         let text = self.take_until("/");
@@ -141,7 +161,7 @@ impl Parser {
             return Err((open, "unclosed `/`".to_owned()));
         }
         self.skip("/");
-        Regex::new(&text).map(Expression::Regex).map_err(|why| {
+        Regex::new(&text).map(LabelExpression::Regex).map_err(|why| {
             let why = why.to_string();
             (
                 open,
@@ -153,7 +173,7 @@ impl Parser {
         })
     }
 
-    fn label_or_set(&mut self) -> Parsed<Expression> {
+    fn label_or_set(&mut self) -> Parsed<LabelExpression> {
         let start = self.at;
         let mut label = self.take_until(&format!("{SPECIAL}:"));
         if self.peek() == Some(':') {
@@ -170,10 +190,10 @@ impl Parser {
             return Err((start, format!("{name} needs a key: write `key: {name} …`")));
         }
         self.skip_spaces();
-        Ok(Expression::Label(lower))
+        Ok(LabelExpression::Label(lower))
     }
 
-    fn set(&mut self, start: usize, key: &str) -> Parsed<Expression> {
+    fn set(&mut self, start: usize, key: &str) -> Parsed<LabelExpression> {
         if key.is_empty() {
             return Err((start, "expected a key before the `:`".to_owned()));
         }
@@ -192,7 +212,7 @@ impl Parser {
         match (operation, values.is_empty()) {
             (SetOperation::IsEmpty, false) => Err((at, format!("{name} takes no values"))),
             (SetOperation::IsEmpty, true) | (_, false) => {
-                Ok(Expression::Set(*operation, key.to_lowercase(), values))
+                Ok(LabelExpression::Set(*operation, key.to_lowercase(), values))
             }
             (_, true) => self.error(&format!("{name} needs values, such as {{a, b}}")),
         }

@@ -10,7 +10,7 @@ use evictlab_report::{TerminalCaps, exit_code};
 use evictlab_rules::threshold::Signal;
 use evictlab_runner::Interrupt;
 use evictlab_tools::watch::{
-    Key, Keyboard, Scrapes, ViewOptions, WatchError, WatchInputs, WatchOptions, WatchView, inspect,
+    Key, Keyboard, MetricsRequests, ViewOptions, WatchError, WatchInputs, WatchOptions, WatchView, inspect,
     serve_metrics, watch,
 };
 use jiff::Timestamp;
@@ -99,7 +99,7 @@ fn interval(text: &str) -> Result<Duration, String> {
 /// Watches until an interrupt, or prints the state once.
 pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
     let interrupt = Interrupt::listen().map_err(infrastructure)?;
-    let scrapes = match args.metrics {
+    let metrics_requests = match args.metrics {
         Some(address) => Some(listen(address).await?),
         None => None,
     };
@@ -122,7 +122,7 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
         restore.inspect(|restore| restore());
         exit(status.into());
     });
-    let inputs = WatchInputs { scrapes, keys };
+    let inputs = WatchInputs { metrics_requests, keys };
     let result = match args.once {
         true => interrupt.stop.run_until_cancelled(print_once(args, &client, &options)).await,
         false => Some(watch_until_interrupted(args, (&client, &options), inputs, &interrupt).await),
@@ -153,7 +153,7 @@ async fn print_once(args: &Args, client: &ClusterClient, options: &WatchOptions)
 }
 
 /// Serves metrics at an address, and prints it: port 0 is a free one.
-async fn listen(address: SocketAddr) -> Result<Scrapes, Failure> {
+async fn listen(address: SocketAddr) -> Result<MetricsRequests, Failure> {
     let failed = |error| bad_input(format!("failed to listen on {address}: {error}"));
     let listener = TcpListener::bind(address).await.map_err(failed)?;
     let address = listener.local_addr().map_err(infrastructure)?;

@@ -23,7 +23,7 @@ impl Docker {
 
     /// Pauses or resumes all processes of a container. Does nothing if the container already is in
     /// the requested state.
-    pub async fn pause(&self, container: &str, paused: bool) -> Result<(), DockerError> {
+    pub async fn set_paused(&self, container: &str, paused: bool) -> Result<(), DockerError> {
         let operation = format!("{} {container}", if paused { "pause" } else { "resume" });
         let inspected = self.api().inspect_container(container, None).await;
         let inspected = inspected.map_err(|source| DockerError::request(operation.clone(), source))?;

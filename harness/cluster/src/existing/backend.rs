@@ -25,7 +25,7 @@ use crate::node::{ExistingNode, ExternalNode, Node, NodeBackend, names_of_other_
 use crate::plan::{ClusterPlan, TeardownOutcome};
 use crate::probe::{ProbeError, ProbePods, probe};
 use crate::run_lease::RunLease;
-use crate::workload::{LEASE_NAMESPACE, Namespace};
+use crate::workload::{Namespace, NamespacePurpose};
 
 /// Names of nodes that a message lists.
 const MAX_NAMES: usize = 20;
@@ -183,7 +183,7 @@ impl ExistingBackend {
         self.report(step).await?;
         let ClusterClient { name, client, .. } = &self.cluster;
         let guards = self.selected.first().map(|node| node.external.guards()).unwrap_or_default();
-        let pods = Arc::new(ProbePods::create(client, &self.run, LEASE_NAMESPACE, guards).await?);
+        let pods = Arc::new(ProbePods::create(client, &self.run, NamespacePurpose::Lease, guards).await?);
         let lease = Arc::new(self.hold_nodes(&pods, step).await?);
         step("reading the cgroup versions of the nodes");
         let held = self.selected.iter().filter(|selected| lease.nodes.contains(&selected.name));
@@ -224,7 +224,7 @@ impl ExistingBackend {
         let lease = RunLease::create(pods.namespace(), &self.run).await.map_err(failed)?;
         let wanted: BTreeSet<String> = self.selected.iter().map(|node| node.name.clone()).collect();
         let held = lease.hold(&wanted, |free| self.choose_nodes(free), step).await.map_err(failed)?;
-        for (node, run) in &held.given_up {
+        for (node, run) in &held.used_by_others {
             step(&format!("{node} is not used: run {run} uses it"));
         }
         Ok(HeldLease { lease: Arc::new(lease), nodes: held.held })

@@ -52,7 +52,7 @@ pub(super) async fn delete_namespaces(
 ) -> Result<usize, ExistingError> {
     let all = Namespace::list(client, Some(run)).await?;
     let count = all.len();
-    let (last, first): (Vec<_>, Vec<_>) = all.into_iter().partition(Namespace::has_lease);
+    let (last, first): (Vec<_>, Vec<_>) = all.into_iter().partition(|namespace| namespace.has_lease);
     for namespaces in [first, last] {
         let deletions = namespaces.iter().map(|namespace| namespace.delete(DELETION_TIMEOUT));
         stream::iter(deletions).buffer_unordered(MAX_REQUESTS).try_collect::<()>().await?;
@@ -112,6 +112,7 @@ mod tests {
     use super::*;
     use crate::node::wait_until_ready;
     use crate::owner::Owner;
+    use crate::workload::NamespacePurpose;
 
     #[test]
     fn keeps_namespaces_of_runs_that_may_be_active() {
@@ -161,12 +162,27 @@ mod tests {
         let driven = cluster.clone();
         let driver = AbortOnDropHandle::new(tokio::spawn(async move { driven.live().await }));
         wait_until_ready(&client, 1).await.unwrap();
-        let namespace = Namespace::create(&client, "r", "case", Default::default()).await.unwrap();
+        let namespace = Namespace::create(&client, "r", NamespacePurpose::Pods("nodes"), Default::default())
+            .await
+            .unwrap();
         let container = json!({"name": "c", "image": "agnhost:2.52", "command": ["sleep", "infinity"]});
         let spec = json!({"nodeName": "a", "containers": [container]});
         let pod = json!({"metadata": {"name": "p"}, "spec": spec});
         namespace.create_pod(&pod).await.unwrap();
         (cluster, client, namespace, driver)
+    }
+
+    /// The namespace of a case is deleted before that of the Lease, whatever the name of the case.
+    #[tokio::test(start_paused = true)]
+    async fn only_the_namespace_of_the_lease_is_deleted_last() {
+        let (_cluster, client, of_case, _driver) = cluster_with_a_pod().await;
+        assert!(of_case.name.starts_with("evictlab-nodes-"), "{}", of_case.name);
+        let of_lease =
+            Namespace::create(&client, "r", NamespacePurpose::Lease, Default::default()).await.unwrap();
+        let listed = Namespace::list(&client, Some("r")).await.unwrap();
+        let holders: Vec<&str> =
+            listed.iter().filter(|namespace| namespace.has_lease).map(|found| found.name.as_str()).collect();
+        assert_eq!((listed.len(), holders), (2, vec![of_lease.name.as_str()]));
     }
 
     /// Something in the cluster adds finalizers to pods, as controllers of jobs or of backups do.

@@ -42,7 +42,7 @@ pub async fn is_configured(node: &Node, fields: &Map<String, Value>) -> Result<b
     if !differences(fields, &node.configz().await?).is_empty() {
         return Ok(false);
     }
-    Ok(node.backend().has_fresh_statistics().await?)
+    Ok(node.backend().has_short_housekeeping_interval().await?)
 }
 
 /// Waits until a kubelet that something else has restarted answers.

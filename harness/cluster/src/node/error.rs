@@ -3,6 +3,7 @@
 use crate::api_error::api_error_message;
 use crate::docker::DockerError;
 use crate::images::ImageLoadError;
+use crate::run_lease::LeaseLost;
 use crate::wait::Stalled;
 
 /// An operation on a node failed.
@@ -24,12 +25,13 @@ pub enum NodeError {
     #[error("failed to change the kubelet of node {0}: the node belongs to an external cluster")]
     NotManaged(String),
     /// The run does not hold the node any more.
-    #[error("failed to use node {node}: the run does not hold its Lease any more: {reason}")]
+    #[error("failed to use node {node}: the run does not hold its Lease any more: {lost}")]
     NotHeld {
         /// Name of the node.
         node: String,
-        /// Reason that the Lease is lost.
-        reason: String,
+        /// Why the Lease is lost.
+        #[source]
+        lost: LeaseLost,
     },
     /// A command could not be run in a container.
     #[error("failed to run `{command}` in container {container}: {problem}")]

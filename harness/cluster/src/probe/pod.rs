@@ -17,7 +17,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::error::ProbeError;
 use crate::wait::{self, Probe, Stalled, WatchBackoff};
-use crate::workload::{Namespace, NamespaceGuards, Placement, StageError, pod_manifest};
+use crate::workload::{Namespace, NamespaceGuards, NamespacePurpose, Placement, StageError, pod_manifest};
 
 /// Default of [`ProbePod::timeout`]: a pull from a remote registry shows no progress.
 pub(crate) const POD_TIMEOUT: Duration = Duration::from_secs(300);
@@ -40,7 +40,7 @@ impl ProbePods {
     pub async fn create(
         client: &Client,
         run: &str,
-        purpose: &str,
+        purpose: NamespacePurpose<'_>,
         guards: NamespaceGuards,
     ) -> Result<Self, StageError> {
         let guards = NamespaceGuards { max_pods: None, ..guards };

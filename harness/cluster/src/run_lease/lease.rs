@@ -25,11 +25,13 @@ use crate::api_error::api_error_message;
 use crate::owner::Owner;
 use crate::workload::{Namespace, OWNER_ANNOTATION, RUN_LABEL};
 
-/// Time without renewal after which a run counts as dead. It exceeds an outage of the API server of
-/// a minute.
+/// Time without renewal after which a run counts as dead for other runs.
 pub(crate) const LEASE_DURATION: Duration = Duration::from_secs(120);
 /// Interval of renewals.
 const RENEW_INTERVAL: Duration = Duration::from_secs(10);
+/// Time without renewal after which a run does not use its nodes any longer: before other runs may
+/// hold them, and longer than a one-minute outage of the API server.
+const HOLD_LIMIT: Duration = LEASE_DURATION.saturating_sub(RENEW_INTERVAL).saturating_sub(RENEW_INTERVAL);
 /// Interval of checks while another run decides about its claim.
 const CLAIM_INTERVAL: Duration = Duration::from_millis(500);
 /// Interval of checks while other runs hold all nodes.
@@ -119,7 +121,8 @@ struct Decision {
     wait: bool,
 }
 
-fn decide(run: &str, claimed: &BTreeSet<String>, others: &[LeaseRecord]) -> Decision {
+/// Decides which nodes of a claim a run gives up.
+fn resolve_conflicts(run: &str, claimed: &BTreeSet<String>, others: &[LeaseRecord]) -> Decision {
     let mut decision = Decision::default();
     for other in others {
         for node in claimed.intersection(&other.nodes) {
@@ -134,18 +137,18 @@ fn decide(run: &str, claimed: &BTreeSet<String>, others: &[LeaseRecord]) -> Deci
 }
 
 /// Returns the wanted nodes that other runs claim or hold, with the runs.
-fn taken(wanted: &BTreeSet<String>, others: &[LeaseRecord]) -> BTreeMap<String, String> {
-    let taken = |other: &LeaseRecord| {
+fn nodes_of_others(wanted: &BTreeSet<String>, others: &[LeaseRecord]) -> BTreeMap<String, String> {
+    let of = |other: &LeaseRecord| {
         let nodes: Vec<String> = wanted.intersection(&other.nodes).cloned().collect();
         nodes.into_iter().map(|node| (node, other.run.clone())).collect::<Vec<_>>()
     };
-    others.iter().flat_map(taken).collect()
+    others.iter().flat_map(of).collect()
 }
 
-/// The nodes that a run holds, and those that it gave up, with the runs that have them.
+/// The nodes that a run holds, and the wanted ones that other runs use, with these runs.
 pub(crate) struct HeldNodes {
     pub(crate) held: BTreeSet<String>,
-    pub(crate) given_up: BTreeMap<String, String>,
+    pub(crate) used_by_others: BTreeMap<String, String>,
 }
 
 /// Result of a claim of nodes.
@@ -164,7 +167,25 @@ pub struct RunLease {
     clock: ServerClock,
     renewals: Arc<Renewals>,
     renewal: AbortHandle,
-    lost: watch::Receiver<Option<String>>,
+    lost: watch::Receiver<Option<LeaseLost>>,
+}
+
+/// Why a run does not hold its nodes any longer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LeaseLost {
+    /// Another process deleted the namespaces of the run, and with them its Lease.
+    #[error(
+        "the run's Lease is gone: the run's namespaces were deleted, for example with `evictlab gc --force`"
+    )]
+    Deleted,
+    /// The Lease was not renewed for so long that another run may soon hold the nodes.
+    #[error("the run's Lease could not be renewed for {} s: {cause}", age.as_secs())]
+    Expired {
+        /// Time since the last renewal.
+        age: Duration,
+        /// Cause of the failure of the last attempt; a paused process makes none.
+        cause: String,
+    },
 }
 
 impl Drop for RunLease {
@@ -182,16 +203,17 @@ impl RunLease {
         let client = namespace.client().clone();
         let clock = ServerClock::read(&client).await;
         let api: Api<Lease> = Api::namespaced(client.clone(), &namespace.name);
+        let sent = Moment::now();
         api.create(&PostParams::default(), &new_lease(run, clock)).await?;
         let (sender, lost) = watch::channel(None);
-        let renewals = Arc::new(Renewals::new(api.clone(), clock));
+        let renewals = Arc::new(Renewals::new(api.clone(), clock, sent));
         let renewing = renewals.clone();
         let renewal = tokio::spawn(async move { renewing.repeat_until_lost(sender).await }).abort_handle();
         Ok(Self { run: run.to_owned(), client, api, clock, renewals, renewal, lost })
     }
 
-    /// Holds nodes among `wanted` that no other run holds. `choose` returns those to hold of the
-    /// free ones, or `None` if they are not enough: then, waits for the other runs.
+    /// Holds nodes among `wanted` that no other run holds. `choose` picks from the free nodes; while
+    /// it returns `None`, waits for the other runs.
     ///
     /// # Errors
     /// The API server refuses or does not answer.
@@ -224,11 +246,12 @@ impl RunLease {
         choose: &impl Fn(&BTreeSet<String>) -> Option<BTreeSet<String>>,
     ) -> Result<Claim, kube::Error> {
         loop {
-            let taken = taken(wanted, &self.other_active_runs().await?);
+            let mut taken = nodes_of_others(wanted, &self.other_active_runs().await?);
             let free = wanted.iter().filter(|node| !taken.contains_key(*node)).cloned().collect();
             let Some(chosen) = choose(&free) else { return Ok(Claim::Taken(taken)) };
-            if let Some(held) = self.settle(chosen, choose).await? {
-                return Ok(Claim::Held(HeldNodes { held, given_up: taken }));
+            if let Some(HeldNodes { held, used_by_others }) = self.settle(chosen, choose).await? {
+                taken.extend(used_by_others);
+                return Ok(Claim::Held(HeldNodes { held, used_by_others: taken }));
             }
         }
     }
@@ -239,10 +262,11 @@ impl RunLease {
         &self,
         mut claimed: BTreeSet<String>,
         choose: &impl Fn(&BTreeSet<String>) -> Option<BTreeSet<String>>,
-    ) -> Result<Option<BTreeSet<String>>, kube::Error> {
+    ) -> Result<Option<HeldNodes>, kube::Error> {
+        let mut used_by_others = BTreeMap::new();
         self.write(CLAIMING, &claimed).await?;
         loop {
-            let decision = decide(&self.run, &claimed, &self.other_active_runs().await?);
+            let decision = resolve_conflicts(&self.run, &claimed, &self.other_active_runs().await?);
             if !decision.give_up.is_empty() {
                 claimed.retain(|node| !decision.give_up.contains_key(node));
                 if choose(&claimed).is_none() {
@@ -250,11 +274,12 @@ impl RunLease {
                     return Ok(None);
                 }
                 self.write(CLAIMING, &claimed).await?;
+                used_by_others.extend(decision.give_up);
             } else if decision.wait {
                 tokio::time::sleep(CLAIM_INTERVAL).await;
             } else {
                 self.write(HOLDING, &claimed).await?;
-                return Ok(Some(claimed));
+                return Ok(Some(HeldNodes { held: claimed, used_by_others }));
             }
         }
     }
@@ -275,9 +300,8 @@ impl RunLease {
     /// Renews the Lease now.
     ///
     /// # Errors
-    /// The reason that the run must not go on: another process deleted the Lease with the run's
-    /// namespaces, or the run was paused for so long that others may use its nodes.
-    pub async fn confirm(&self) -> Result<(), String> {
+    /// The run must not go on.
+    pub async fn confirm(&self) -> Result<(), LeaseLost> {
         if let Some(reason) = self.lost.borrow().clone() {
             return Err(reason);
         }
@@ -285,18 +309,18 @@ impl RunLease {
     }
 
     /// Waits until the Lease is lost; returns the reason.
-    pub async fn lost(&self) -> String {
+    pub async fn lost(&self) -> LeaseLost {
         let mut lost = self.lost.clone();
-        match lost.wait_for(Option::is_some).await {
-            Ok(reason) => reason.clone().unwrap_or_default(),
-            Err(_) => std::future::pending().await,
+        loop {
+            if let Some(reason) = lost.borrow_and_update().clone() {
+                return reason;
+            }
+            if lost.changed().await.is_err() {
+                return std::future::pending().await;
+            }
         }
     }
 }
-
-/// Reason of a Lease that another process deleted.
-const GONE: &str =
-    "the run's Lease is gone: the run's namespaces were deleted, for example with `evictlab gc --force`";
 
 fn is_gone(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 404)
@@ -334,51 +358,53 @@ struct Renewals {
     last: Mutex<LastRenewal>,
 }
 
-/// The last renewal of a Lease, and the cause of the failure of the last attempt after it.
+/// The time at which the last renewal was requested, and the cause of the failure of the last attempt after it.
 struct LastRenewal {
     at: Moment,
     failure: Option<String>,
 }
 
 impl Renewals {
-    fn new(api: Api<Lease>, clock: ServerClock) -> Self {
-        Self { api, clock, last: Mutex::new(LastRenewal { at: Moment::now(), failure: None }) }
+    /// Creates the renewals of a Lease whose creation was requested at a moment.
+    fn new(api: Api<Lease>, clock: ServerClock, at: Moment) -> Self {
+        Self { api, clock, last: Mutex::new(LastRenewal { at, failure: None }) }
     }
 
-    /// Renews the Lease. A failed request is not an error until the Lease has expired.
+    /// Renews the Lease. A failed request is not an error until [`HOLD_LIMIT`] has passed.
     ///
     /// # Errors
-    /// The reason that the run does not hold its nodes any longer: the Lease is gone, or has expired,
-    /// as after a pause of this process. Then another run may hold the nodes.
-    async fn renew(&self) -> Result<(), String> {
+    /// The run does not hold its nodes any longer.
+    async fn renew(&self) -> Result<(), LeaseLost> {
         self.check()?;
+        // Other runs count from the time in the request, not from the answer.
+        let sent = Moment::now();
         let renewed = json!({"spec": {"renewTime": MicroTime(self.clock.now())}});
         let failure = match tokio::time::timeout(RENEW_INTERVAL, patch(&self.api, &renewed)).await {
             Ok(Ok(())) => None,
-            Ok(Err(error)) if is_gone(&error) => return Err(GONE.to_owned()),
+            Ok(Err(error)) if is_gone(&error) => return Err(LeaseLost::Deleted),
             Ok(Err(error)) => Some(api_error_message(&error)),
             Err(_) => Some("no answer".to_owned()),
         };
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         match failure {
-            None => *last = LastRenewal { at: Moment::now(), failure: None },
+            None => *last = LastRenewal { at: sent, failure: None },
             failure => last.failure = failure,
         }
         Ok(())
     }
 
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), LeaseLost> {
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let age = last.at.elapsed();
-        if age < LEASE_DURATION {
+        if age < HOLD_LIMIT {
             return Ok(());
         }
-        let cause = last.failure.as_deref().unwrap_or("the process was paused");
-        Err(format!("the run's Lease could not be renewed for {} s: {cause}", age.as_secs()))
+        let cause = last.failure.as_deref().unwrap_or("the process was paused").to_owned();
+        Err(LeaseLost::Expired { age, cause })
     }
 
     /// Renews the Lease until it is lost.
-    async fn repeat_until_lost(&self, lost: watch::Sender<Option<String>>) {
+    async fn repeat_until_lost(&self, lost: watch::Sender<Option<LeaseLost>>) {
         let reason = loop {
             tokio::time::sleep(RENEW_INTERVAL).await;
             if let Err(reason) = self.renew().await {
@@ -394,6 +420,7 @@ mod tests {
     use tokio::time::Instant;
 
     use super::*;
+    use crate::workload::NamespacePurpose;
 
     fn names(names: &[&str]) -> BTreeSet<String> {
         names.iter().map(|name| (*name).to_owned()).collect()
@@ -419,10 +446,13 @@ mod tests {
             (vec![other("z", &["a"], false), other("y", &["b"], true)], give_up(&[("b", "y")], true)),
         ];
         for (others, expected) in rows {
-            assert_eq!(decide("m", &claimed, &others), expected, "{others:?}");
+            assert_eq!(resolve_conflicts("m", &claimed, &others), expected, "{others:?}");
         }
         // The other side of the fourth row.
-        assert_eq!(decide("z", &claimed, &[other("m", &["b"], false)]), give_up(&[("b", "m")], false));
+        assert_eq!(
+            resolve_conflicts("z", &claimed, &[other("m", &["b"], false)]),
+            give_up(&[("b", "m")], false)
+        );
     }
 
     #[test]
@@ -478,17 +508,18 @@ mod tests {
         let rows = [
             (503, 60, None),
             (401, 60, None),
-            (503, 600, Some("the run's Lease could not be renewed for 120 s: no")),
+            (503, 600, Some("the run's Lease could not be renewed for 100 s: no")),
             // An expired token.
-            (401, 100_000, Some("the run's Lease could not be renewed for 120 s: no")),
+            (401, 100_000, Some("the run's Lease could not be renewed for 100 s: no")),
             // Another process deleted the Lease.
-            (404, 100_000, Some(GONE)),
+            (404, 100_000, Some("the run's Lease is gone: ")),
         ];
         for (code, seconds, expected) in rows {
             let namespace =
                 Namespace::with_client("evictlab-nodes-a", client(code, Duration::from_secs(seconds)));
             let lease = RunLease::create(&namespace, "a").await.unwrap();
             let lost = tokio::time::timeout(Duration::from_secs(1000), lease.lost()).await.ok();
+            let lost = lost.map(|lost| lost.to_string());
             match expected {
                 None => assert_eq!(lost, None, "{code} for {seconds} s"),
                 Some(reason) => {
@@ -498,9 +529,9 @@ mod tests {
         }
     }
 
-    /// A run on another host would count a Lease as expired whose time went back with the clock of
-    /// its host. The paused clock of this test stands for one that nobody sets; the host's own has
-    /// moved by milliseconds.
+    /// Renewal times follow the server's clock: a run whose host's clock is set back would otherwise
+    /// appear expired to other runs. The test advances the clock of the runtime; that of the host
+    /// moves by milliseconds.
     #[tokio::test(start_paused = true)]
     async fn renewals_do_not_depend_on_the_clock_of_the_host() {
         let (sender, mut renewals) = tokio::sync::mpsc::unbounded_channel();
@@ -532,7 +563,7 @@ mod tests {
     /// Others may hold the nodes of a run that was paused, as by SIGSTOP or a sleeping machine.
     #[tokio::test(start_paused = true)]
     async fn a_lease_that_expired_while_the_run_was_paused_is_lost() {
-        for (seconds, is_lost) in [(119, false), (121, true)] {
+        for (seconds, is_lost) in [(99, false), (101, true)] {
             let namespace = Namespace::with_client("evictlab-nodes-a", client(200, Duration::ZERO));
             let lease = RunLease::create(&namespace, "a").await.unwrap();
             // No task runs meanwhile.
@@ -540,8 +571,55 @@ mod tests {
             let confirmed = lease.confirm().await;
             let expected =
                 format!("the run's Lease could not be renewed for {seconds} s: the process was paused");
-            assert_eq!(confirmed.err(), is_lost.then_some(expected));
+            assert_eq!(confirmed.err().map(|lost| lost.to_string()), is_lost.then_some(expected));
             assert_eq!(tokio::time::timeout(LEASE_DURATION, lease.lost()).await.is_ok(), is_lost);
+        }
+    }
+
+    /// An API server may write a renewal long before its answer arrives.
+    #[tokio::test(start_paused = true)]
+    async fn the_age_of_a_lease_counts_from_the_request() {
+        let service = tower::service_fn(|_: http::Request<kube::client::Body>| async {
+            tokio::time::sleep(Duration::from_secs(8)).await;
+            let lease = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {}});
+            Ok::<_, std::convert::Infallible>(http::Response::new(kube::client::Body::from(
+                lease.to_string().into_bytes(),
+            )))
+        });
+        let namespace = Namespace::with_client("evictlab-nodes-a", Client::new(service, "default"));
+        let lease = RunLease::create(&namespace, "a").await.unwrap();
+        let age = |lease: &RunLease| lease.renewals.last.lock().unwrap().at.elapsed().as_secs();
+        assert_eq!(age(&lease), 8);
+        lease.confirm().await.unwrap();
+        assert_eq!(age(&lease), 8);
+    }
+
+    /// Two runs that claim the same nodes at the same time hold different ones, and each knows which
+    /// ones the other has.
+    #[tokio::test]
+    async fn runs_that_claim_nodes_at_the_same_time_hold_different_ones() {
+        let options = evictlab_embedded::Options::new(0, Timestamp::UNIX_EPOCH, Vec::new());
+        let cluster = evictlab_embedded::Cluster::new(options).unwrap();
+        let client = Client::new(cluster.router(), "default");
+        let wanted = names(&["a", "b", "c", "d"]);
+        for _ in 0..20 {
+            let run = async |run: &str| {
+                let namespace = Namespace::create(&client, run, NamespacePurpose::Lease, Default::default());
+                let lease = RunLease::create(&namespace.await.unwrap(), run).await.unwrap();
+                // Any node is enough, and a run takes three at most.
+                let choose = |free: &BTreeSet<String>| {
+                    (!free.is_empty()).then(|| free.iter().take(3).cloned().collect())
+                };
+                let held = lease.hold(&wanted, choose, &|_| {}).await.unwrap();
+                (lease, held)
+            };
+            let ((_one, first), (_two, second)) = tokio::join!(run("one"), run("two"));
+            let both: Vec<&String> = first.held.intersection(&second.held).collect();
+            assert!(both.is_empty() && !first.held.is_empty() && !second.held.is_empty(), "{both:?}");
+            for (held, others) in [(&first, &second), (&second, &first)] {
+                let lost = held.used_by_others.keys().all(|node| others.held.contains(node));
+                assert!(lost, "{:?} {:?}", held.used_by_others, others.held);
+            }
         }
     }
 }

@@ -4,6 +4,6 @@ mod lease;
 mod moment;
 mod server_clock;
 
-pub use lease::RunLease;
 pub(crate) use lease::{LEASE_DURATION, LeaseRecord, active_runs, list_leases};
+pub use lease::{LeaseLost, RunLease};
 pub(crate) use server_clock::ServerClock;

@@ -1,6 +1,6 @@
 //! Limits of pods that state none, for nodes that evictlab does not manage.
 
-use evictlab_case::PodTemplate;
+use evictlab_case::PodSpecManifest;
 
 /// Memory limit of a container that states neither CPU nor memory.
 pub const DEFAULT_MEMORY_LIMIT: &str = "256Mi";
@@ -11,7 +11,7 @@ pub const DEFAULT_STORAGE_LIMIT: &str = "1Gi";
 /// Adds limits to a pod spec. Requests stay as they are. Containers below a memory limit of the pod
 /// get none, and a container that states CPU or memory keeps these resources, and with them the QoS
 /// class that its case may be about.
-pub fn add_default_limits(spec: &mut PodTemplate) {
+pub fn add_default_limits(spec: &mut PodSpecManifest) {
     let limits = spec.resources.as_ref().and_then(|resources| resources.limits.as_ref());
     let is_limited = limits.and_then(|limits| limits.get("memory")).is_some_and(|limit| !limit.is_null());
     if !is_limited {
@@ -59,7 +59,7 @@ mod tests {
         ];
         for (containers, expected) in rows {
             let spec = json!({"containers": containers, "initContainers": [{}]});
-            let mut template = PodTemplate::parse(spec.as_object().unwrap()).unwrap();
+            let mut template = PodSpecManifest::parse(spec.as_object().unwrap()).unwrap();
             add_default_limits(&mut template);
             let spec = json!(template);
             let resources: Vec<_> =

@@ -51,7 +51,7 @@ mod tests {
     use tokio_util::task::AbortOnDropHandle;
 
     use super::*;
-    use crate::workload::{NamespaceGuards, Placement, object_manifest};
+    use crate::workload::{NamespaceGuards, NamespacePurpose, Placement, object_manifest};
 
     /// A run that is killed leaves a Deployment, which creates evicted pods again.
     #[tokio::test]
@@ -61,7 +61,8 @@ mod tests {
         let cluster = Cluster::new(Options::new(0, now, vec![node])).unwrap();
         let client = Client::new(cluster.router(), "default");
         let _driver = AbortOnDropHandle::new(tokio::spawn(async move { cluster.live().await }));
-        let namespace = Namespace::create(&client, "run", "storm", NamespaceGuards::default()).await.unwrap();
+        let purpose = NamespacePurpose::Pods("storm");
+        let namespace = Namespace::create(&client, "run", purpose, NamespaceGuards::default()).await.unwrap();
         let expiry = namespace.create_expiry(Duration::from_secs(2)).await.unwrap();
         let image = |name: &str| name.to_owned();
         let placement =

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use evictlab_case::{
-    CASE_NAME_ANNOTATION, ContainerTemplate, ObjectTemplate, PodPlacement, PodTemplate, VariableTemplate,
-    WorkloadTemplate, case_name,
+    CASE_NAME_ANNOTATION, ContainerManifest, ObjectManifest, PodPlacement, PodSpecManifest, VariableManifest,
+    WorkloadSpecManifest, case_name,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use serde::Serialize;
@@ -62,7 +62,7 @@ impl<'a> Placement<'a> {
 /// image name to its containers. Existing fields are kept. A manifest with values of a wrong type
 /// stays as it is: the API server rejects it.
 pub fn pod_manifest(pod: &Map<String, Value>, placement: &Placement) -> Value {
-    complete(pod, |manifest: &mut ObjectTemplate<PodTemplate>| {
+    complete(pod, |manifest: &mut ObjectManifest<PodSpecManifest>| {
         manifest.api_version.get_or_insert_with(|| "v1".to_owned());
         manifest.kind.get_or_insert_with(|| "Pod".to_owned());
         manifest.metadata.namespace = Some(placement.namespace.to_owned());
@@ -96,11 +96,11 @@ pub fn object_manifest(object: &Map<String, Value>, placement: &Placement) -> Va
         return pod_manifest(object, placement);
     }
     if !has_pod_template(object) {
-        return complete(object, |manifest: &mut ObjectTemplate<Value>| {
+        return complete(object, |manifest: &mut ObjectManifest<Value>| {
             manifest.metadata.namespace = Some(placement.namespace.to_owned());
         });
     }
-    complete(object, |manifest: &mut ObjectTemplate<WorkloadTemplate>| {
+    complete(object, |manifest: &mut ObjectManifest<WorkloadSpecManifest>| {
         manifest.metadata.namespace = Some(placement.namespace.to_owned());
         if let Some(owner) = placement.expiry {
             manifest.metadata.other.insert("ownerReferences".to_owned(), json!([owner]));
@@ -122,7 +122,7 @@ pub fn has_pod_template(object: &Map<String, Value>) -> bool {
     template.and_then(|template| template.get("spec")).is_some_and(Value::is_object)
 }
 
-fn set_active_deadline(spec: &mut PodTemplate, placement: &Placement) {
+fn set_active_deadline(spec: &mut PodSpecManifest, placement: &Placement) {
     if let Some(deadline) = placement.active_deadline {
         let seconds = deadline.as_secs().try_into().unwrap_or(i64::MAX);
         // A case may state a shorter one.
@@ -131,7 +131,7 @@ fn set_active_deadline(spec: &mut PodTemplate, placement: &Placement) {
     }
 }
 
-fn place_spec(spec: &mut PodTemplate, placement: &Placement) {
+fn place_spec(spec: &mut PodSpecManifest, placement: &Placement) {
     match placement.placed {
         PodPlacement::Bound => {
             spec.node_name = Some(placement.node.to_owned());
@@ -164,7 +164,7 @@ pub fn container_manifest(container: &Map<String, Value>, placement: &Placement)
     complete(container, |container| place_container(container, placement))
 }
 
-fn place_container(container: &mut ContainerTemplate, placement: &Placement) {
+fn place_container(container: &mut ContainerManifest, placement: &Placement) {
     if let Some(image) = &mut container.image {
         *image = (placement.image)(image);
     }
@@ -174,8 +174,8 @@ fn place_container(container: &mut ContainerTemplate, placement: &Placement) {
     let defines = |name: &str| own.iter().any(|variable| variable.name.as_deref() == Some(name));
     // First, because the variables of the case may refer to these.
     let environment = placement.environment.iter().filter(|(name, _)| !defines(name));
-    let mut all: Vec<VariableTemplate> = environment
-        .map(|(name, value)| VariableTemplate {
+    let mut all: Vec<VariableManifest> = environment
+        .map(|(name, value)| VariableManifest {
             name: Some((*name).to_owned()),
             other: Map::from_iter([("value".to_owned(), value.clone().into())]),
         })

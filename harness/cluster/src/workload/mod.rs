@@ -10,6 +10,6 @@ pub use default_limits::{DEFAULT_MEMORY_LIMIT, DEFAULT_STORAGE_LIMIT, add_defaul
 pub use manifest::{
     Placement, container_manifest, has_pod_template, object_manifest, pod_manifest, static_pod_manifest,
 };
-pub(crate) use namespace::{LEASE_NAMESPACE, OWNER_ANNOTATION, RUN_LABEL};
-pub use namespace::{Namespace, NamespaceGuards, NamespaceRecord, StageError};
+pub use namespace::{Namespace, NamespaceGuards, NamespacePurpose, NamespaceRecord, StageError};
+pub(crate) use namespace::{OWNER_ANNOTATION, RUN_LABEL};
 pub use objects::{api_resource, kind_and_name, without_managed_fields};

@@ -12,16 +12,16 @@ use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::api_error::api_error_message;
+use crate::api_error::{api_error_message, is_unavailable};
 use crate::owner::Owner;
 use crate::wait::{self, Probe, Stalled};
 
-/// Second part of the name of the namespace with the Lease of a run.
-pub(crate) const LEASE_NAMESPACE: &str = "nodes";
 /// Start of the names of namespaces.
 const NAME_PREFIX: &str = "evictlab-";
 /// Label of namespaces, Leases and priority classes; its value is the run.
 pub(crate) const RUN_LABEL: &str = "evictlab.dev/run";
+/// Label of the namespace with the Lease of a run; its value is `true`.
+const LEASE_LABEL: &str = "evictlab.dev/lease";
 /// Label by which the API server enforces a Pod Security Standard.
 const POD_SECURITY_LABEL: &str = "pod-security.kubernetes.io/enforce";
 /// Annotation of namespaces and Leases; its value is the owner as JSON.
@@ -48,9 +48,10 @@ pub enum StageError {
         /// Error of the client.
         source: Box<kube::Error>,
     },
-    /// kube-controller-manager does not create the default service account of a new namespace.
-    #[error("failed to wait for the service account of namespace {namespace}: {stalled}")]
-    NoServiceAccount {
+    /// kube-controller-manager has not prepared a new namespace: it has no default service account,
+    /// or its quota has no status.
+    #[error("failed to wait until namespace {namespace} accepts pods: {stalled}")]
+    NamespaceNotReady {
         /// Name of the namespace.
         namespace: String,
         /// Last observation.
@@ -68,9 +69,9 @@ pub enum StageError {
     },
 }
 
-/// Maximum time for the creation of a service account. On a slow host kube-controller-manager may
-/// lose its lease and restart.
-const SERVICE_ACCOUNT_TIMEOUT: Duration = Duration::from_secs(180);
+/// Maximum time until a new namespace accepts pods. On a slow host kube-controller-manager may lose
+/// its lease and restart.
+const READY_TIMEOUT: Duration = Duration::from_secs(180);
 
 /// Name of the quota of a guarded namespace.
 const QUOTA: &str = "evictlab";
@@ -96,11 +97,22 @@ pub struct NamespaceRecord {
     pub created: Option<Timestamp>,
 }
 
+/// Purpose of a namespace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NamespacePurpose<'a> {
+    /// The pods of a case with this name, or of another part of a run.
+    Pods(&'a str),
+    /// The Lease of a run.
+    Lease,
+}
+
 /// A namespace that evictlab created.
 #[derive(Clone)]
 pub struct Namespace {
     /// Name of the namespace.
     pub name: String,
+    /// True if it has the Lease of its run.
+    pub(crate) has_lease: bool,
     pub(super) client: Client,
 }
 
@@ -108,7 +120,15 @@ impl Namespace {
     /// A namespace that exists.
     #[cfg(test)]
     pub(crate) fn with_client(name: &str, client: Client) -> Self {
-        Self { name: name.to_owned(), client }
+        Self { name: name.to_owned(), has_lease: false, client }
+    }
+
+    fn of(object: &ApiNamespace, client: &Client) -> Self {
+        Self {
+            name: object.name_any(),
+            has_lease: object.labels().contains_key(LEASE_LABEL),
+            client: client.clone(),
+        }
     }
 
     /// Reports whether a namespace has a name that evictlab gives.
@@ -133,23 +153,26 @@ impl Namespace {
         Ok(own)
     }
 
-    /// Reports whether the namespace holds the Lease of its run.
-    pub(crate) fn has_lease(&self) -> bool {
-        self.name.starts_with(&format!("{NAME_PREFIX}{LEASE_NAMESPACE}-"))
-    }
-
-    /// Creates a namespace with a unique name for a case.
+    /// Creates a namespace with a unique name.
     pub async fn create(
         client: &Client,
         run: &str,
-        case: &str,
+        purpose: NamespacePurpose<'_>,
         guards: NamespaceGuards,
     ) -> Result<Self, StageError> {
-        let prefix: String = format!("{NAME_PREFIX}{case}").chars().take(50).collect();
+        let (name, is_for_lease) = match purpose {
+            NamespacePurpose::Pods(name) => (name, false),
+            NamespacePurpose::Lease => ("nodes", true),
+        };
+        let prefix: String = format!("{NAME_PREFIX}{name}").chars().take(50).collect();
+        let mut labels = labels(run, guards);
+        if is_for_lease {
+            labels.insert(LEASE_LABEL.to_owned(), "true".to_owned());
+        }
         let object: ApiNamespace = ApiNamespace {
             metadata: kube::core::ObjectMeta {
                 generate_name: Some(format!("{}-", prefix.trim_end_matches('-'))),
-                labels: Some(labels(run, guards)),
+                labels: Some(labels),
                 annotations: serde_json::to_string(&Owner::this())
                     .ok()
                     .map(|owner| [(OWNER_ANNOTATION.to_owned(), owner)].into()),
@@ -162,7 +185,7 @@ impl Namespace {
             .create(&PostParams::default(), &object)
             .await
             .map_err(|source| api_error("create a namespace", source))?;
-        let namespace = Self { name: created.name_any(), client: client.clone() };
+        let namespace = Self::of(&created, client);
         if let Some(max_pods) = guards.max_pods {
             namespace.create_quota(max_pods).await?;
         }
@@ -188,7 +211,7 @@ impl Namespace {
     pub async fn list(client: &Client, run: Option<&str>) -> Result<Vec<Self>, StageError> {
         let label = run.map_or(RUN_LABEL.to_owned(), |run| format!("{RUN_LABEL}={run}"));
         let listed = list_labelled(client, &label).await?;
-        Ok(listed.iter().map(|found| Self { name: found.name_any(), client: client.clone() }).collect())
+        Ok(listed.iter().map(|found| Self::of(found, client)).collect())
     }
 
     /// Lists the namespaces of a run as lines, which state why the API server cannot remove them.
@@ -205,7 +228,7 @@ impl Namespace {
         let listed = list_labelled(client, RUN_LABEL).await?.into_iter();
         let others =
             listed.filter(|found| found.labels().get(RUN_LABEL).is_none_or(|run| !runs.contains(run)));
-        Ok(others.map(|found| Self { name: found.name_any(), client: client.clone() }).collect())
+        Ok(others.map(|found| Self::of(&found, client)).collect())
     }
 
     /// Lists the labels and annotations of the namespaces of all runs.
@@ -228,7 +251,7 @@ impl Namespace {
         // The API server rejects pods until the namespace has its default service account, and
         // until the quota controller has counted its pods.
         const NOT_YET: [&str; 2] = ["serviceaccount \"default\" not found", "status unknown for quota"];
-        let created = wait::until(SERVICE_ACCOUNT_TIMEOUT, Duration::from_millis(100), async || {
+        let created = wait::until(READY_TIMEOUT, Duration::from_millis(100), async || {
             match self.send(Request::post(&path), "application/json", manifest).await {
                 Err(kube::Error::Api(status))
                     if NOT_YET.iter().any(|reason| status.message.contains(reason)) =>
@@ -241,7 +264,7 @@ impl Namespace {
         .await;
         match created {
             Ok(response) => response.map_err(|source| refused("create", &format!("pod {name}"), source)),
-            Err(stalled) => Err(StageError::NoServiceAccount { namespace: self.name.clone(), stalled }),
+            Err(stalled) => Err(StageError::NamespaceNotReady { namespace: self.name.clone(), stalled }),
         }
     }
 
@@ -280,19 +303,20 @@ impl Namespace {
             .map_err(|source| api_error("delete the pods", source))?;
         wait::until(timeout, Duration::from_millis(200), async || {
             match pods.list(&ListParams::default()).await {
-                Ok(listed) if listed.items.is_empty() => Probe::Done(()),
+                Ok(listed) if listed.items.is_empty() => Probe::Done(Ok(())),
                 Ok(listed) => {
                     Probe::Pending(listed.iter().map(with_finalizers).collect::<Vec<_>>().join(", "))
                 }
-                Err(error) => Probe::Pending(error.to_string()),
+                Err(error) if is_unavailable(&error) => Probe::Pending(api_error_message(&error)),
+                Err(source) => Probe::Done(Err(api_error("list the pods", source))),
             }
         })
         .await
-        .map_err(|stalled| StageError::PodsRemain { namespace: self.name.clone(), stalled })
+        .map_err(|stalled| StageError::PodsRemain { namespace: self.name.clone(), stalled })?
     }
 
-    /// Sends a request, with retries for up to three seconds while the server is busy (429, 503,
-    /// 504).
+    /// Sends a request, again up to five times within 1.6 s while the server is busy (429, 503, 504).
+    /// After another error, the server may have carried out the request.
     pub(super) async fn send(
         &self,
         request: http::request::Builder,
@@ -323,10 +347,6 @@ async fn retry_while_unavailable<T>(
     mut send: impl AsyncFnMut() -> Result<T, kube::Error>,
 ) -> Result<T, kube::Error> {
     const INTERVAL: Duration = Duration::from_millis(500);
-    let is_unavailable = |error: &kube::Error| match error {
-        kube::Error::Api(status) => status.code == 429 || status.code >= 500,
-        _ => true,
-    };
     let began = Instant::now();
     loop {
         match send().await {

@@ -12,7 +12,7 @@ const MAX_USER_VALUE: i64 = 1_000_000_000;
 /// Prefix of the names of system classes.
 const SYSTEM_PREFIX: &str = "system-";
 
-/// Sets the defaults of a new class. `globalDefault` is ignored.
+/// Sets the defaults of a new class.
 pub(super) fn prepare(class: &mut Value) {
     class.set_default("preemptionPolicy", json!("PreemptLowerPriority"));
     class.set_default("value", json!(0));

@@ -86,6 +86,7 @@ defects! {
         MemoryRankLeastFirst = "The pod with the smallest excess over its memory request ranks first.",
         MemoryRankUsageOfFirst = "The memory usage of a pod is that of its first container.",
         RankNegativePriorityIsZero = "A negative priority counts as 0.",
+        RankPriorityOverflows = "The difference of two priorities overflows 32 bits.",
         RankRequestOfFirst = "The request of a pod is that of its first container.",
         RankByLimits = "Limits decide instead of requests.",
         RankOmitsSidecarRequests since 34 = "Requests of sidecars do not count in the request of the pod.",
@@ -114,6 +115,7 @@ defects! {
         LimitGraceFiveSeconds = "A pod over its own limit gets a grace period of 5 s.",
         SoftGraceIsMaximum since 32 = "A soft eviction gives a pod evictionMaxPodGracePeriod, even if its own period is shorter.",
         SoftGraceIsOwn = "A soft eviction ignores evictionMaxPodGracePeriod.",
+        SoftGraceZeroIsOwn = "An evictionMaxPodGracePeriod of 0 does not limit the grace period of a soft eviction.",
         SoftGraceIsImmediate = "A soft eviction gives a pod a grace period of 1 s.",
     }
     Threshold {
@@ -129,6 +131,7 @@ defects! {
         MinimumReclaimDoubled = "evictionMinimumReclaim counts twice.",
         MinimumReclaimAlways = "evictionMinimumReclaim applies before the threshold is crossed, too.",
         TransitionIgnored = "A node condition ends with the pressure.",
+        TransitionFromFirst = "The transition period counts from the begin of the pressure.",
         TransitionDoubled = "A node condition holds for twice the transition period.",
         TransitionHalved = "A node condition holds for half of the transition period.",
         TransitionIsDefault = "A node condition holds for the default of five minutes.",
@@ -154,6 +157,7 @@ defects! {
         PressureEndMessageStale = "A pressure condition that is False has the message of True.",
         PressureOfAllocatableMissing = "Too little allocatable memory does not cause MemoryPressure.",
         PressureMessageStale = "A pressure condition that is True has the message of False.",
+        PressureTransitionStays = "The end of pressure does not change the lastTransitionTime of its condition.",
         PressureTransitionMoves = "Each status update changes the lastTransitionTime of pressure conditions.",
         PressureEventMissing = "A change of a pressure condition causes no event.",
         PressureEventReasonDiffers = "The event about a changed pressure condition has the reason NodeConditionChanged.",
@@ -208,6 +212,7 @@ defects! {
         PodLimitOmitsLayers = "Writable layers do not count against the total limit of a pod.",
         PodLimitCountsMemoryVolumes = "Memory-backed volumes count against the total limit of a pod.",
         MemoryVolumeUnsized = "A memory-backed volume has the default size of a tmpfs, half of the memory.",
+        MemoryVolumeSizedByThePodLimit = "A memory-backed volume has the size of the pod's memory limit, if the pod has one.",
         VolumeLimitIgnored = "Size limits of emptyDir volumes are not enforced.",
         VolumeLimitHalved = "Size limits of emptyDir volumes are enforced at half their value.",
         VolumeLimitDoubled = "Size limits of emptyDir volumes are enforced at twice their value.",
@@ -304,6 +309,7 @@ defects! {
         SummaryNodeCountsCache = "The working set of the node includes the inactive file cache.",
         SummaryOmitsRss = "The Summary has no RSS.",
         SummaryOmitsProcesses since 31 = "The Summary has no process counts.",
+        SummaryProcessesOfLargest since 31 = "The process count of a pod is that of its largest container.",
         SummaryOmitsVolumes = "The Summary has no volumes.",
     }
     Notifier {

@@ -85,8 +85,8 @@ fn case_annotation(run: &RunState) -> Option<Annotation> {
     if run.is_as_expected(ended) || before.iter().any(|other| same_outcome(other, ended)) {
         return None;
     }
-    let EndedCase { id, judgement, .. } = ended;
-    let verdict = judgement.verdict;
+    let EndedCase { id, result, .. } = ended;
+    let verdict = result.verdict;
     let changed_from = run.changed_from(ended);
     let level = match (verdict, changed_from) {
         (Verdict::Inconclusive, _) => Level::Warning,
@@ -96,8 +96,8 @@ fn case_annotation(run: &RunState) -> Option<Annotation> {
         _ => return None,
     };
     let text = match changed_from {
-        Some(expected) => format!("Expected by the baseline: {expected}. {}", judgement.why),
-        None => judgement.why.clone(),
+        Some(expected) => format!("Expected by the baseline: {expected}. {}", result.why),
+        None => result.why.clone(),
     };
     let file = run.case_info(id).map(CaseInfo::repository_path);
     Some(Annotation { level, title: format!("{verdict}: {}", id.full_title()), text, file })

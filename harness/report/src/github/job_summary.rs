@@ -66,15 +66,14 @@ fn job_summary(state: &RunState, with_details: bool) -> String {
     let (expected, unexpected): (Vec<_>, Vec<_>) =
         all.into_iter().partition(|(first, _)| state.is_as_expected(first));
     for (first, others) in &unexpected {
-        let judgement = &first.judgement;
-        let reason = first_line(&judgement.why);
-        let title = html! { b { (judgement.verdict) } " " (first.id.full_title()) ": " (reason) };
+        let result = &first.result;
+        let reason = first_line(&result.why);
+        let title = html! { b { (result.verdict) } " " (first.id.full_title()) ": " (reason) };
         write_details(&mut text, &title.into_string(), false, &case_details(state, first, others));
     }
     if !expected.is_empty() {
-        let line = |(first, _): &(&EndedCase, _)| {
-            format!("- {}: {}\n", first.judgement.verdict, first.id.full_title())
-        };
+        let line =
+            |(first, _): &(&EndedCase, _)| format!("- {}: {}\n", first.result.verdict, first.id.full_title());
         let lines: String = expected.iter().map(line).collect();
         write_details(&mut text, &format!("Expected failures: {}", expected.len()), false, &lines);
     }

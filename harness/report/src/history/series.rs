@@ -96,7 +96,7 @@ impl History {
         let first_recent = states.len() - recent;
         let mut all: BTreeMap<(String, String), [Vec<PastResult>; 2]> = BTreeMap::new();
         for (index, state) in states.iter().enumerate() {
-            let conclusive = |ended: &&EndedCase| ended.judgement.verdict != Verdict::Skipped;
+            let conclusive = |ended: &&EndedCase| ended.result.verdict != Verdict::Skipped;
             for ended in state.ended.iter().filter(conclusive) {
                 let case = ended.id.suite_and_case();
                 let key = (case, state.row_name(&ended.id.kubelet));
@@ -115,7 +115,7 @@ fn outcome(state: &RunState, ended: &EndedCase) -> Option<PastResult> {
         run: run.id.clone(),
         at: run.real_start,
         kubelet: ended.id.kubelet.clone(),
-        verdict: ended.judgement.verdict,
+        verdict: ended.result.verdict,
         seconds: ended.seconds,
     })
 }

@@ -28,7 +28,7 @@ impl Attempts {
         let mut attempts = Self::default();
         let mut cells: BTreeMap<Cell, InCell> = BTreeMap::new();
         for (nth, source) in sources.iter().enumerate() {
-            let ended = source.state.ended.iter().map(|ended| (&ended.id, Some(ended.judgement.verdict)));
+            let ended = source.state.ended.iter().map(|ended| (&ended.id, Some(ended.result.verdict)));
             let running = source.state.running.iter().map(|running| (&running.id, None));
             for (id, verdict) in ended.chain(running) {
                 cells.entry(Cell::of(id)).or_default().push((nth, id.clone(), verdict));

@@ -36,7 +36,7 @@ pub(super) fn merged_events(sources: &[Source], start: RunEventKind, attempts: &
         id: id.clone(),
         node: None,
         seconds: 0.0,
-        judgement: Arc::new(result.clone()),
+        result: Arc::new(result.clone()),
         evidence: None,
     });
     let start = RunEvent { at: first, what: start };
@@ -95,6 +95,6 @@ fn cluster_names(sources: &[Source]) -> HashMap<(usize, String), String> {
 /// Cells with a verdict other than `skipped`, in any run.
 fn cells_that_ran(sources: &[Source]) -> BTreeSet<Cell> {
     let ended = sources.iter().flat_map(|source| &source.state.ended);
-    let ran = ended.filter(|ended| ended.judgement.verdict != Verdict::Skipped);
+    let ran = ended.filter(|ended| ended.result.verdict != Verdict::Skipped);
     ran.map(|ended| Cell::of(&ended.id)).collect()
 }

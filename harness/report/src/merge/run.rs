@@ -73,9 +73,9 @@ impl Merge {
     pub fn cases_not_skipped_on(&self, kubelets: &[String]) -> BTreeSet<String> {
         let (mut cases, mut skipped) = (BTreeSet::new(), BTreeSet::new());
         for event in &self.events {
-            let RunEventKind::CaseEnded { id, judgement, .. } = &event.what else { continue };
+            let RunEventKind::CaseEnded { id, result, .. } = &event.what else { continue };
             if kubelets.contains(&id.kubelet) {
-                let of_verdict = match judgement.verdict {
+                let of_verdict = match result.verdict {
                     Verdict::Skipped => &mut skipped,
                     _ => &mut cases,
                 };

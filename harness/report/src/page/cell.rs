@@ -22,7 +22,7 @@ pub(super) fn brief_cell(state: &RunState, ended: &EndedCase, base: &EvidenceBas
         ended,
         &html! {
             @if let Some(info) = state.case_info(&ended.id) { p.about { (info.about.trim_end()) } }
-            p { (ended.judgement.why.trim_end()) }
+            p { (ended.result.why.trim_end()) }
             (files(ended, base))
         },
     )
@@ -40,7 +40,7 @@ pub(super) fn cell(
     let mut markdown = String::new();
     write_case_details(&mut markdown, info, ended);
     let (passed, failed): (Vec<&Check>, Vec<&Check>) =
-        ended.judgement.checks.iter().partition(|check| check.holds);
+        ended.result.checks.iter().partition(|check| check.holds);
     article(
         ended,
         &html! {
@@ -65,7 +65,7 @@ fn article(ended: &EndedCase, content: &Markup) -> Markup {
             details {
                 summary {
                     h2 {
-                        span class=(class(ended)) { (ended.judgement.verdict.to_string()) } " "
+                        span class=(class(ended)) { (ended.result.verdict.to_string()) } " "
                         (id.suite) "/" (id.title()) " " span.on { "on " (id.kubelet) }
                     }
                     " " span.time { (duration(ended.seconds)) }

@@ -53,10 +53,10 @@ fn cells(
     max_details: usize,
 ) -> Result<Vec<Markup>, RecordedRunError> {
     let state = run.state();
-    let shown = state.ended.iter().filter(|ended| ended.judgement.verdict != Verdict::Skipped);
+    let shown = state.ended.iter().filter(|ended| ended.result.verdict != Verdict::Skipped);
     let shown: Vec<&EndedCase> = shown.collect();
     let mut order: Vec<usize> = (0..shown.len()).collect();
-    order.sort_by_key(|place| rank(shown[*place].judgement.verdict));
+    order.sort_by_key(|place| rank(shown[*place].result.verdict));
     let (mut size, mut detailed) = (0, HashMap::new());
     for place in order {
         let markup = cell::cell(state, shown[place], run.evidence(shown[place])?.as_ref(), base);
@@ -163,7 +163,7 @@ mod tests {
         };
         let all = with_details(usize::MAX);
         assert_eq!(all.len(), 9, "{all:?}");
-        let size = run.state().ended.iter().find(|ended| ended.judgement.verdict == Verdict::Failed);
+        let size = run.state().ended.iter().find(|ended| ended.result.verdict == Verdict::Failed);
         let size = cell::cell(run.state(), size.unwrap(), None, &EvidenceBase::none()).0.len();
         let few = with_details(4 * size);
         assert!(few.contains(&"message-requests-decide-v1.32.13-1".to_owned()) && few.len() < 5, "{few:?}");

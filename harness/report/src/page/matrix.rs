@@ -50,7 +50,7 @@ pub(super) fn matrix(state: &RunState) -> Markup {
 /// CSS classes by which the filters select a row.
 fn row_classes(state: &RunState, case: &CaseInfo, kubelets: &[String]) -> String {
     let of_case = || kubelets.iter().flat_map(|kubelet| state.attempts(case, kubelet));
-    let any = |is: &dyn Fn(Verdict) -> bool| of_case().any(|ended| is(ended.judgement.verdict));
+    let any = |is: &dyn Fn(Verdict) -> bool| of_case().any(|ended| is(ended.result.verdict));
     let person = any(&needs_attention) || of_case().next().is_none();
     let bug = any(&|verdict| matches!(verdict, Verdict::Reproduced | Verdict::Fixed));
     let kinds = [("person", person), ("bugs", bug)];

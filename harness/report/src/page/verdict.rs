@@ -8,8 +8,8 @@ use evictlab_judge::Verdict;
 
 /// CSS classes of a verdict.
 pub(super) fn class(ended: &EndedCase) -> String {
-    let person = if needs_attention(ended.judgement.verdict) { " person" } else { "" };
-    format!("{}{person}", ended.judgement.verdict)
+    let person = if needs_attention(ended.result.verdict) { " person" } else { "" };
+    format!("{}{person}", ended.result.verdict)
 }
 
 /// Anchor of a case on the page.
@@ -22,8 +22,8 @@ pub(super) fn anchor(ended: &EndedCase) -> String {
 /// A verdict in the matrix, with a link to its case.
 pub(super) fn verdict(ended: &EndedCase) -> Markup {
     let seconds = duration(ended.seconds);
-    match ended.judgement.verdict {
-        Verdict::Skipped => html! { span.skipped title=(ended.judgement.why) { "skipped" } },
+    match ended.result.verdict {
+        Verdict::Skipped => html! { span.skipped title=(ended.result.why) { "skipped" } },
         verdict => html! {
             a class=(class(ended)) href={ "#" (anchor(ended)) } {
                 (verdict.to_string()) " " span.time { (seconds) }

@@ -101,7 +101,7 @@ impl KubeletResults {
                 let results = all
                     .entry((version.to_string(), cgroup.clone()))
                     .or_insert_with(|| Self::new(&version, &cgroup));
-                ended.into_iter().for_each(|ended| results.add(&ended.id, &ended.judgement));
+                ended.into_iter().for_each(|ended| results.add(&ended.id, &ended.result));
                 results.cases.values_mut().for_each(CaseResults::forget_skipped);
             }
         }

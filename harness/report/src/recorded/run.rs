@@ -73,7 +73,7 @@ impl RecordedRun {
             let run = self.state.run.as_ref();
             run.iter().flat_map(|run| &run.kubelets).any(|kubelet| {
                 let mut verdicts =
-                    self.state.attempts(info, kubelet).map(|ended| ended.judgement.verdict).peekable();
+                    self.state.attempts(info, kubelet).map(|ended| ended.result.verdict).peekable();
                 verdicts.peek().is_none()
                     || verdicts.any(|verdict| {
                         matches!(verdict, Verdict::Failed | Verdict::Error | Verdict::Inconclusive)

@@ -129,7 +129,7 @@ fn is_permanent(what: &RunEventKind, run: &RunState) -> bool {
         // On an existing cluster, the steps name nodes that are not used.
         RunEventKind::ClusterStep { .. } => run.run.as_ref().is_some_and(|run| run.backend == "existing"),
         RunEventKind::ClusterDeleted { kept, error, .. } => kept.is_some() || error.is_some(),
-        RunEventKind::CaseEnded { judgement, .. } => needs_attention(judgement.verdict),
+        RunEventKind::CaseEnded { result, .. } => needs_attention(result.verdict),
         RunEventKind::RunStarted { .. }
         | RunEventKind::ClusterWarning { .. }
         | RunEventKind::ClusterFailed { .. }

@@ -71,12 +71,12 @@ impl LogFormatter {
                     self.add_case(&mut log, id, &phase.to_string(), Style::Plain, text);
                 }
             }
-            RunEventKind::CaseRetried { id, text, judgement, .. } => {
-                self.add_verdict(&mut log, id, judgement.verdict, &retry_text(text, judgement));
+            RunEventKind::CaseRetried { id, text, result, .. } => {
+                self.add_verdict(&mut log, id, result.verdict, &retry_text(text, result));
             }
-            RunEventKind::CaseEnded { id, seconds, judgement, .. } => {
+            RunEventKind::CaseEnded { id, seconds, result, .. } => {
                 self.progress.remove(id);
-                self.add_verdict(&mut log, id, judgement.verdict, &result_text(judgement, *seconds));
+                self.add_verdict(&mut log, id, result.verdict, &result_text(result, *seconds));
             }
             RunEventKind::Interrupted { stage } => {
                 let text = match stage {
@@ -172,16 +172,16 @@ fn min_verbosity(what: &RunEventKind) -> Verbosity {
         | RunEventKind::ClusterDeleted { error: Some(_), .. }
         | RunEventKind::Interrupted { .. }
         | RunEventKind::TimedOut => Verbosity::Quiet,
-        RunEventKind::CaseEnded { judgement, .. } if needs_attention(judgement.verdict) => Verbosity::Quiet,
+        RunEventKind::CaseEnded { result, .. } if needs_attention(result.verdict) => Verbosity::Quiet,
         _ => Verbosity::Normal,
     }
 }
 
 /// The reason for a verdict, with the known bug and the duration.
-fn result_text(judgement: &CaseResult, seconds: f64) -> String {
-    let bug = judgement.known_bug.as_ref().map(|bug| format!("{bug}: ")).unwrap_or_default();
-    let reason = judgement.why.trim_end();
-    match judgement.verdict {
+fn result_text(result: &CaseResult, seconds: f64) -> String {
+    let bug = result.known_bug.as_ref().map(|bug| format!("{bug}: ")).unwrap_or_default();
+    let reason = result.why.trim_end();
+    match result.verdict {
         Verdict::Skipped => format!("{bug}{reason}"),
         _ => format!("{bug}{reason} ({})", duration(seconds)),
     }

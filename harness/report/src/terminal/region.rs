@@ -161,7 +161,7 @@ fn progress(state: &RunState, run: &RunStart, times: Times, columns: usize) -> L
 /// The number of finished runs of cases, and of planned ones if it is known. Skipped cases count in
 /// neither.
 fn counts(state: &RunState, run: &RunStart) -> (usize, Option<usize>) {
-    let skipped = state.ended.iter().filter(|ended| ended.judgement.verdict == Verdict::Skipped).count();
+    let skipped = state.ended.iter().filter(|ended| ended.result.verdict == Verdict::Skipped).count();
     let finished = state.ended.len() - skipped;
     let cells = (run.cases.len() * run.kubelets.len()).saturating_sub(skipped);
     let planned = run.repeat.map(|repeat| (cells * repeat as usize).max(finished));

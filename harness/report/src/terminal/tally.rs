@@ -51,8 +51,7 @@ impl<W: Write> Tally<W> {
 
 /// Renders the totals: `45s: 18 runs so far, 0 failures`.
 fn tally(run: &RunState, elapsed: Duration) -> String {
-    let number =
-        |is: fn(Verdict) -> bool| run.ended.iter().filter(|ended| is(ended.judgement.verdict)).count();
+    let number = |is: fn(Verdict) -> bool| run.ended.iter().filter(|ended| is(ended.result.verdict)).count();
     let runs = count(number(|verdict| verdict != Verdict::Skipped), "run");
     let failures = count(number(|verdict| matches!(verdict, Verdict::Failed | Verdict::Error)), "failure");
     let inconclusive = match number(|verdict| verdict == Verdict::Inconclusive) {
@@ -69,9 +68,8 @@ fn is_routine(what: &RunEventKind) -> bool {
         | RunEventKind::CaseStep { .. }
         | RunEventKind::CaseProgress { .. }
         | RunEventKind::CaseRetried { .. } => true,
-        RunEventKind::CaseEnded { judgement, .. } => {
-            !needs_attention(judgement.verdict)
-                && !matches!(judgement.verdict, Verdict::Skipped | Verdict::Flaky)
+        RunEventKind::CaseEnded { result, .. } => {
+            !needs_attention(result.verdict) && !matches!(result.verdict, Verdict::Skipped | Verdict::Flaky)
         }
         _ => false,
     }

@@ -20,7 +20,7 @@ use crate::lease::exclusivity::Exclusivity;
 use crate::observation::collect::StateBefore;
 use crate::pressure::signal_status::SignalStatus;
 use crate::pressure::thresholds::{
-    DefaultDistances, eviction_threshold, format_amount, hard_eviction_threshold, kube_reservation,
+    eviction_threshold, format_amount, hard_eviction_threshold, kube_reservation, overshoot,
 };
 use crate::recovery::verify_recovered::system_taints;
 
@@ -181,7 +181,7 @@ fn each_signal(pressure: &Pressure) -> Vec<Pressure> {
 /// Describes a change of a signal that could put its threshold out of the ramp's reach, or let the
 /// ramp begin beyond it: what an earlier case held may become free while the kubelet restarts.
 fn describe_change((pressure, (before, now)): (&Pressure, (&SignalStatus, &SignalStatus))) -> Option<String> {
-    let tolerance = DefaultDistances::of(pressure.signal).overshoot / 2;
+    let tolerance = overshoot(pressure.signal) / 2;
     let change = |name: &str, before: u64, now: u64| {
         let [from, to] = [before, now].map(|amount| format_amount(pressure, amount));
         (before.abs_diff(now) > tolerance).then(|| format!("{name} has changed from {from} to {to}"))

@@ -157,7 +157,7 @@ impl CaseError {
             _ => (Verdict::Error, None),
         };
         let mut result = CaseResult::without_evidence(verdict, self.to_string());
-        result.doubt = doubt;
+        result.inconclusive_reason = doubt;
         result.phase = (verdict == Verdict::Error).then_some(phase);
         result
     }

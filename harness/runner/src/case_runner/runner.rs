@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use evictlab_case::{Case, ContainerfsPlacement, LoadedCase, NodeChange};
 use evictlab_cluster::NodeFileSystems;
-use evictlab_cluster::workload::Namespace;
+use evictlab_cluster::workload::{Namespace, NamespacePurpose};
 use evictlab_evidence::{EvidenceSource, LiveState, MissingEvidence, ObservationEnd, Observations};
 use evictlab_fault::Fault;
 use evictlab_judge::{CaseResult, InconclusiveReason, Phase, Verdict, judge};
@@ -138,7 +138,13 @@ impl CaseRunner<'_> {
         execution.phase = Phase::Tune;
         let before = self.cancellable(self.configure_node(&mut execution.observations)).await?;
         execution.phase = Phase::Stage;
-        let namespace = Namespace::create(node.client(), self.run, case.name.as_str(), node.guards()).await?;
+        let namespace = Namespace::create(
+            node.client(),
+            self.run,
+            NamespacePurpose::Pods(case.name.as_str()),
+            node.guards(),
+        )
+        .await?;
         let stats_delay = self.leased.policy.as_ref().map_or(Duration::ZERO, NodePolicy::stats_delay);
         let grace = plan.and_then(|plan| plan.grace).unwrap_or_default();
         let ramp_duration = ramp.as_ref().map(Ramp::duration).unwrap_or_default();
@@ -185,7 +191,8 @@ impl CaseRunner<'_> {
     /// # Errors
     /// The kubelet does not answer any more.
     async fn confirm_node_answers(&self, result: Option<&CaseResult>) -> Result<(), CaseError> {
-        let is_missing = |result: &CaseResult| result.doubt == Some(InconclusiveReason::EvidenceLost);
+        let is_missing =
+            |result: &CaseResult| result.inconclusive_reason == Some(InconclusiveReason::EvidenceLost);
         if !result.is_some_and(is_missing) {
             return Ok(());
         }
@@ -394,7 +401,7 @@ impl CaseRunner<'_> {
             self.leased.record_followed_ramp().await;
         }
         // The verdict may be inconclusive for this very reason.
-        let is_explained = result.doubt == Some(InconclusiveReason::EndNotReached);
+        let is_explained = result.inconclusive_reason == Some(InconclusiveReason::EndNotReached);
         let is_unexpected = match end {
             ObservationEnd::Died(_) => result.verdict == Verdict::Inconclusive,
             ObservationEnd::Deadline(_) => true,

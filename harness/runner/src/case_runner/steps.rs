@@ -118,8 +118,8 @@ impl CaseRunner<'_> {
                 }
             }
             NodeChange::Uncordon => node.cordon(false).await?,
-            NodeChange::Pause => node.backend().pause(true).await?,
-            NodeChange::Resume => node.backend().pause(false).await?,
+            NodeChange::Pause => node.backend().set_paused(true).await?,
+            NodeChange::Resume => node.backend().set_paused(false).await?,
             NodeChange::Configure(changes) => {
                 let mut config = config.clone();
                 config.extend((*changes).clone());

@@ -84,8 +84,8 @@ impl RunContext {
                 })
             });
             // An injected fault may be the cause that the event is missing, at each try.
-            let is_useful =
-                outcome.result.doubt != Some(InconclusiveReason::EventMissing) || faults.is_empty();
+            let is_useful = outcome.result.inconclusive_reason != Some(InconclusiveReason::EventMissing)
+                || faults.is_empty();
             let Some(retry) = retry.filter(|_| is_useful && !self.cancel.is_cancelled()) else {
                 return CaseOutcome { result: outcome.result.after_tries(tries), ..outcome };
             };
@@ -98,7 +98,7 @@ impl RunContext {
                 id: id.clone(),
                 try_number: number,
                 text: retry.to_string(),
-                judgement: Arc::new(outcome.result),
+                result: Arc::new(outcome.result),
                 evidence: outcome.evidence,
             });
         }
@@ -117,7 +117,7 @@ enum Retry {
 impl Retry {
     /// Returns how to repeat a case after its try with this number, from 1.
     fn after(result: &CaseResult, number: u32) -> Option<Self> {
-        match result.doubt? {
+        match result.inconclusive_reason? {
             InconclusiveReason::StatsOutrun if number < MAX_SPEED_ATTEMPTS => Some(Self::MoreSlowly),
             // Memory that the node freed after the measurement lowers the effective threshold; the
             // second measurement does not include it any more.
@@ -160,7 +160,7 @@ mod tests {
     fn retries_are_limited() {
         let after = |doubt, number| {
             let result = CaseResult::without_evidence(Verdict::Inconclusive, "why");
-            Retry::after(&CaseResult { doubt, ..result }, number)
+            Retry::after(&CaseResult { inconclusive_reason: doubt, ..result }, number)
         };
         let outrun = Some(InconclusiveReason::StatsOutrun);
         assert_eq!((1..=4).filter_map(|number| after(outrun, number)).count(), 3);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use evictlab_case::Pressure;
-use evictlab_cluster::workload::StageError;
+use evictlab_cluster::workload::{NamespacePurpose, StageError};
 use evictlab_cluster::{
     CANARY_IMAGE, ClusterError, ClusterHandle, ClusterPlan, ClusterProgress, Node, NodeRequirements,
     ProbePods, TeardownContext, TeardownOutcome,
@@ -98,9 +98,10 @@ impl RunContext {
         tokio::pin!(cases);
         tokio::select! {
             () = &mut cases => {}
-            error = lost => {
+            lost = lost => {
                 self.failed.store(true, Ordering::Relaxed);
                 let (cluster, seconds) = (plan.name.clone(), began.elapsed().as_secs_f64());
+                let error = lost.to_string();
                 self.events.send(RunEventKind::ClusterFailed { cluster, seconds, error, cause: None });
                 self.cancel.cancel();
                 cases.await;
@@ -143,7 +144,9 @@ impl RunContext {
             let image_names: ImageNames = Arc::new(move |name: &str| catalog.case_image(name));
             let Some(first) = cluster.nodes().first() else { return Ok(Vec::new()) };
             let (client, run) = (first.client(), &self.request.run);
-            let canaries = Arc::new(ProbePods::create(client, run, "canary", first.guards()).await?);
+            let canaries = Arc::new(
+                ProbePods::create(client, run, NamespacePurpose::Pods("canary"), first.guards()).await?,
+            );
             let prepared = cluster.nodes().iter().map(async |node| {
                 let prepared = LeasedNode::prepare(node.clone(), canaries.clone(), image_names.clone());
                 (node, prepared.await)

@@ -167,7 +167,7 @@ impl RunContext {
         if !matches!(result.verdict, Verdict::Inconclusive | Verdict::Error) {
             *self.conclusive.borrow_mut().entry(CaseId { attempt: 1, ..id.clone() }).or_default() += 1;
         }
-        let judgement = Arc::new(result);
-        self.events.send(RunEventKind::CaseEnded { id, node, seconds, judgement, evidence });
+        let result = Arc::new(result);
+        self.events.send(RunEventKind::CaseEnded { id, node, seconds, result, evidence });
     }
 }

@@ -2,8 +2,8 @@
 //! their manifests allow at most, and their privileges.
 
 use evictlab_case::{
-    Case, ContainerTemplate, PodSpec, PodTemplate, QuantityText, ResizableResource, SYSTEM_PRIORITY_CLASSES,
-    case_name,
+    Case, ContainerManifest, LocatedPodSpec, PodSpecManifest, QuantityText, ResizableResource,
+    SYSTEM_PRIORITY_CLASSES, case_name,
 };
 use evictlab_cluster::workload::add_default_limits;
 use evictlab_rules::quantity::Quantity;
@@ -73,9 +73,9 @@ impl PodBounds {
         bounds
     }
 
-    fn add(&mut self, pod: &PodSpec, with_default_limits: bool) {
-        let PodSpec { object, count, is_completed, .. } = pod;
-        let mut spec = match pod.template() {
+    fn add(&mut self, pod: &LocatedPodSpec, with_default_limits: bool) {
+        let LocatedPodSpec { object, replicas: count, is_completed, .. } = pod;
+        let mut spec = match pod.parse() {
             Ok(spec) => spec,
             Err(error) => {
                 let text = || format!("the pod spec of {object} is not valid ({error})");
@@ -145,8 +145,8 @@ fn unbounded_field(value: &Value) -> Option<&'static str> {
 
 /// Returns the name of the first container without a limit. The kubelet compares the disk usage of
 /// a whole pod with the limits that there are, so one storage limit bounds the pod.
-fn unlimited<'a>(spec: &'a PodTemplate, resource: &str) -> Option<&'a str> {
-    let is_limited = |container: &&ContainerTemplate| limit(container, resource).is_some();
+fn unlimited<'a>(spec: &'a PodSpecManifest, resource: &str) -> Option<&'a str> {
+    let is_limited = |container: &&ContainerManifest| limit(container, resource).is_some();
     if resource == STORAGE && spec.all_containers().any(|container| is_limited(&container)) {
         return None;
     }
@@ -155,7 +155,7 @@ fn unlimited<'a>(spec: &'a PodTemplate, resource: &str) -> Option<&'a str> {
 }
 
 /// Returns a limit in bytes.
-fn limit(container: &ContainerTemplate, resource: &str) -> Option<u64> {
+fn limit(container: &ContainerManifest, resource: &str) -> Option<u64> {
     bytes(container.limit(resource)?)
 }
 
@@ -166,7 +166,7 @@ fn bytes(quantity: Quantity) -> Option<u64> {
 
 /// Returns the first privilege of a pod beyond the Pod Security Standard `baseline`. The API server
 /// enforces the whole standard; this is for a reason that names the field.
-fn privilege(spec: &PodTemplate) -> Option<String> {
+fn privilege(spec: &PodSpecManifest) -> Option<String> {
     let shared = [("hostNetwork", spec.host_network), ("hostPID", spec.host_pid), ("hostIPC", spec.host_ipc)];
     if let Some((field, _)) = shared.into_iter().find(|(_, is_shared)| *is_shared == Some(true)) {
         return Some(field.to_owned());
@@ -184,7 +184,7 @@ fn privilege(spec: &PodTemplate) -> Option<String> {
     spec.all_containers().find_map(container_privilege)
 }
 
-fn container_privilege(container: &ContainerTemplate) -> Option<String> {
+fn container_privilege(container: &ContainerManifest) -> Option<String> {
     let security = container.security_context.as_ref();
     if security.is_some_and(|security| security.privileged == Some(true)) {
         return Some("a privileged container".to_owned());

@@ -26,7 +26,7 @@ impl<'a> CachedCondition<'a> {
         let is_stale = is_referenced(&"t") || changed.iter().any(is_referenced);
         let result = match self.last_result {
             Some(result) if !is_stale => result,
-            _ => self.expression.try_holds(scope)?,
+            _ => self.expression.holds(scope)?,
         };
         self.last_result = Some(result);
         Ok(result)

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use evictlab_case::Pressure;
 
-use crate::pressure::thresholds::{DefaultDistances, format_in_unit, last_distance, stated_amount, unit};
+use crate::pressure::thresholds::{format_in_unit, overshoot, stated_amount, unit};
 
 /// Time to the crossing of the threshold where a case does not state `ramp`.
 const DEFAULT_RAMP_DURATION: Duration = Duration::from_secs(3);
@@ -85,9 +85,9 @@ pub struct RampTarget {
 /// Returns the target that a case states, with defaults by signal.
 pub fn ramp_target(pressure: &Pressure) -> RampTarget {
     RampTarget {
-        distance: last_distance(pressure),
+        distance: pressure.last_distance(),
         others: stated_amount(pressure.others.as_ref()).unwrap_or(0),
-        overshoot: DefaultDistances::of(pressure.signal).overshoot,
+        overshoot: overshoot(pressure.signal),
         unit: unit(pressure),
     }
 }

@@ -5,33 +5,22 @@ use evictlab_rules::quantity::MIB;
 
 use crate::pressure::signal_status::SignalStatus;
 
-/// Distances that apply where a case does not state its own: in bytes, inodes or process ids.
-#[derive(Clone, Copy)]
-pub(crate) struct DefaultDistances {
-    /// Available amount less the threshold.
-    pub distance: u64,
-    /// Amount that the ramp takes beyond the threshold.
-    pub overshoot: u64,
-}
-
-impl DefaultDistances {
-    pub(crate) fn of(signal: PressureSignal) -> Self {
-        let (distance, overshoot) = match signal {
-            PressureSignal::MemoryAvailable => (320 * MIB, 96 * MIB),
-            // The kubelet deletes unused images before it evicts pods; the overshoot exceeds what
-            // that frees. The same applies to the inodes of those images.
-            PressureSignal::NodefsAvailable | PressureSignal::ImagefsAvailable => (512 * MIB, 2048 * MIB),
-            PressureSignal::NodefsInodesFree | PressureSignal::ImagefsInodesFree => (20_000, 12_000),
-            PressureSignal::PidAvailable => (1_000, 200),
-        };
-        Self { distance, overshoot }
+/// Returns the amount that a ramp takes beyond the threshold, in bytes, inodes or process ids.
+pub(crate) fn overshoot(signal: PressureSignal) -> u64 {
+    match signal {
+        PressureSignal::MemoryAvailable => 96 * MIB,
+        // The kubelet deletes unused images before it evicts pods; the overshoot exceeds what that
+        // frees. The same applies to the inodes of those images.
+        PressureSignal::NodefsAvailable | PressureSignal::ImagefsAvailable => 2048 * MIB,
+        PressureSignal::NodefsInodesFree | PressureSignal::ImagefsInodesFree => 12_000,
+        PressureSignal::PidAvailable => 200,
     }
 }
 
 /// Returns the threshold that lies the case's distance below the available amount, as a quantity or
 /// a percentage; `None` if less than the distance is available.
 pub fn eviction_threshold(pressure: &Pressure, node: SignalStatus) -> Option<String> {
-    threshold_below(pressure, node, first_distance(pressure))
+    threshold_below(pressure, node, pressure.distance())
 }
 
 /// Returns the hard threshold beside a soft one, in the same notation; `None` if the case states no
@@ -43,7 +32,7 @@ pub fn hard_eviction_threshold(pressure: &Pressure, node: SignalStatus) -> Optio
 /// Returns the `kubeReserved` quantity that leaves pods the case's distance and no more; `None` if
 /// less than the distance is available.
 pub fn kube_reservation(pressure: &Pressure, node: SignalStatus) -> Option<String> {
-    let reserved = node.capacity.checked_sub(node.used_by_pods + first_distance(pressure))?;
+    let reserved = node.capacity.checked_sub(node.used_by_pods + pressure.distance())?;
     let unit = unit(pressure);
     (reserved >= unit).then(|| format_in_unit(reserved, unit))
 }
@@ -63,18 +52,9 @@ pub(crate) fn unit(pressure: &Pressure) -> u64 {
     if pressure.signal.is_bytes() { MIB } else { 1 }
 }
 
-/// Returns the distance of the case's last threshold: the hard one beside a soft one, if stated.
-pub(crate) fn last_distance(pressure: &Pressure) -> u64 {
-    stated_amount(pressure.hard_distance.as_ref()).unwrap_or_else(|| first_distance(pressure))
-}
-
 /// Returns a quantity of a case file as an unsigned number.
 pub(crate) fn stated_amount(quantity: Option<&QuantityText>) -> Option<u64> {
     quantity.map(|text| text.amount())
-}
-
-fn first_distance(pressure: &Pressure) -> u64 {
-    stated_amount(pressure.distance.as_ref()).unwrap_or(DefaultDistances::of(pressure.signal).distance)
 }
 
 fn threshold_below(pressure: &Pressure, node: SignalStatus, distance: u64) -> Option<String> {

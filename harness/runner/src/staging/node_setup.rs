@@ -22,7 +22,7 @@ pub(crate) async fn set_up_node(
     if !case.static_pods.is_empty() {
         let pods: Vec<Value> =
             case.static_pods.iter().map(|pod| static_pod_manifest(pod, placement)).collect();
-        node.backend().static_pods(&pods).await?;
+        node.backend().replace_static_pods(&pods).await?;
     }
     Ok(())
 }
@@ -33,7 +33,7 @@ pub(crate) async fn delete_static_pods(node: &Node, case: &Case) -> Result<(), N
     if case.static_pods.is_empty() {
         return Ok(());
     }
-    node.backend().static_pods(&[]).await
+    node.backend().replace_static_pods(&[]).await
 }
 
 /// Returns the size of the unused image that a case puts on its node, in bytes.
@@ -45,7 +45,7 @@ pub(crate) fn unused_image_bytes(case: &Case) -> Option<u64> {
 /// case that was interrupted: each reversal is idempotent.
 pub(crate) async fn restore_node(node: &Node, case: &Case) -> Result<(), NodeError> {
     if case.node_changes().any(|change| *change == NodeChange::Pause) {
-        node.backend().pause(false).await?;
+        node.backend().set_paused(false).await?;
     }
     if case.node.memory.is_some() {
         node.backend().limit_memory(None).await?;

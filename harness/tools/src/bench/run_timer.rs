@@ -89,7 +89,7 @@ impl Report for RunTimer {
             RunEventKind::RunStarted { .. } => self.started = Some(event.at),
             RunEventKind::CaseStep { id, phase: Phase::Stage, .. } => self.begin(id, event.at),
             RunEventKind::CaseStep { id, phase: Phase::Reset, .. } => self.end(id, event.at),
-            RunEventKind::CaseEnded { id, evidence, judgement, .. } => {
+            RunEventKind::CaseEnded { id, evidence, result, .. } => {
                 self.end(id, event.at);
                 let evicted = evidence.as_ref().is_some_and(|seen| seen.seconds_to_outcome.is_some());
                 let verdict = self.ended.remove(id).filter(|_| evicted);
@@ -105,7 +105,7 @@ impl Report for RunTimer {
                         "{} on {}: {}",
                         id.case,
                         id.kubelet,
-                        one_line(&judgement.why)
+                        one_line(&result.why)
                     )),
                 });
             }
@@ -157,12 +157,12 @@ mod tests {
 
     fn ended(kubelet: &str, attempt: u32, evicted: bool) -> RunEventKind {
         let seen = Observations { seconds_to_outcome: evicted.then_some(1.0), ..Observations::default() };
-        let judgement = CaseResult::without_evidence(Verdict::Passed, "why\nmore");
+        let result = CaseResult::without_evidence(Verdict::Passed, "why\nmore");
         RunEventKind::CaseEnded {
             id: id(kubelet, attempt),
             node: None,
             seconds: 1.0,
-            judgement: Arc::new(judgement),
+            result: Arc::new(result),
             evidence: Some(Arc::new(seen)),
         }
     }

@@ -76,8 +76,8 @@ mod tests {
 
     fn case_ended(kubelet: &str, attempt: u32, verdict: Verdict) -> RunEventKind {
         let id = CaseId { suite: "message".into(), case: "a".into(), kubelet: kubelet.into(), attempt };
-        let judgement = Arc::new(CaseResult::without_evidence(verdict, "why\n"));
-        RunEventKind::CaseEnded { id, node: None, seconds: 8.24, judgement, evidence: None }
+        let result = Arc::new(CaseResult::without_evidence(verdict, "why\n"));
+        RunEventKind::CaseEnded { id, node: None, seconds: 8.24, result, evidence: None }
     }
 
     #[test]

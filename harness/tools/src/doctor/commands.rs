@@ -1,9 +1,14 @@
 //! Checks of the commands that kind clusters need.
 
 use std::io::ErrorKind;
+use std::process::Output;
+use std::time::Duration;
 
 use super::check::{Check, CheckSubject};
 use evictlab_cluster::{OLDEST_KIND, kind_version};
+
+/// Maximum time for `docker info`.
+const DOCKER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Checks the `kind` command.
 pub(crate) async fn kind() -> Check {
@@ -18,16 +23,11 @@ pub(crate) async fn kind() -> Check {
 /// Checks the `docker` command, with which kind creates nodes: it must be installed and use the
 /// daemon with this ID, if the ID is known.
 pub(crate) async fn docker(daemon: Option<&str>) -> Check {
-    let output = tokio::task::spawn_blocking(|| {
-        duct::cmd!("docker", "info", "--format", "{{.ID}}")
-            .stdin_null()
-            .stdout_capture()
-            .stderr_capture()
-            .unchecked()
-            .run()
-    });
-    let output = match output.await {
-        Ok(Ok(output)) => output,
+    let output = match tokio::task::spawn_blocking(|| docker_info(DOCKER_TIMEOUT)).await {
+        Ok(Ok(Some(output))) => output,
+        Ok(Ok(None)) => {
+            return unreachable_daemon(&format!("no answer within {} s", DOCKER_TIMEOUT.as_secs()));
+        }
         Ok(Err(error)) if error.kind() == ErrorKind::NotFound => {
             return Check::fail(
                 CheckSubject::DockerCommand,
@@ -44,6 +44,21 @@ pub(crate) async fn docker(daemon: Option<&str>) -> Check {
         (false, _) => unreachable_daemon(text(&output.stderr).lines().last().unwrap_or("no error message")),
         (true, daemon) => compare_daemons(&id, daemon),
     }
+}
+
+/// Runs `docker info`; `None` if it does not end in time.
+fn docker_info(timeout: Duration) -> std::io::Result<Option<Output>> {
+    let running = duct::cmd!("docker", "info", "--format", "{{.ID}}")
+        .stdin_null()
+        .stdout_capture()
+        .stderr_capture()
+        .unchecked()
+        .start()?;
+    let output = running.wait_timeout(timeout)?.cloned();
+    if output.is_none() {
+        running.kill()?;
+    }
+    Ok(output)
 }
 
 fn unreachable_daemon(reason: &str) -> Check {

@@ -7,7 +7,7 @@ use bollard::models::{ContainerCreateBody, HostConfig};
 use bollard::query_parameters::{CreateContainerOptions, StartContainerOptions};
 use tokio_util::sync::CancellationToken;
 
-use evictlab_cluster::{Docker, DockerError};
+use evictlab_cluster::{Docker, DockerError, available_memory};
 
 /// Label of the container; its value identifies the process that created it.
 const LABEL: &str = "evictlab.dev/doctor";
@@ -84,7 +84,7 @@ fn parse(text: &str) -> HostFacts {
         }
         let number = || line.trim().parse().ok();
         match heading {
-            "meminfo" => facts.memory_available = facts.memory_available.or_else(|| mem_available(line)),
+            "meminfo" => facts.memory_available = facts.memory_available.or_else(|| available_memory(line)),
             "instances" => facts.inotify_instances = number(),
             "watches" => facts.inotify_watches = number(),
             // A heading, then one line: device, size, used, free, …
@@ -93,10 +93,6 @@ fn parse(text: &str) -> HostFacts {
         }
     }
     facts
-}
-
-fn mem_available(line: &str) -> Option<u64> {
-    parse_kib(line.strip_prefix("MemAvailable:")?.split_whitespace().next())
 }
 
 fn parse_kib(number: Option<&str>) -> Option<u64> {

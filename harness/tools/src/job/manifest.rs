@@ -1,16 +1,18 @@
 //! The objects of a Job.
 
 use evictlab_cluster::{CASE_PERMISSIONS, JOB_VARIABLE, JobName, Permission, RUN_PERMISSIONS};
+use evictlab_report::exit_code::{BAD_INPUT, CHANGED, FAILED, INCONCLUSIVE};
 use serde_json::{Value, json};
 
 use super::objects::{COMPONENT, MANAGED_BY_LABEL, MANAGER, cluster_name, labels};
 use super::options::JobOptions;
 
 /// Directory of the results in a pod.
-const WORK: &str = "/work";
+const WORK_DIR: &str = "/work";
 /// User and group of the container, as of the image.
 const USER: u32 = 65532;
-/// Time for a run that is ended to delete its namespaces and to print its results.
+/// Termination grace period in seconds: an interrupted run deletes its namespaces and prints its
+/// results.
 pub(super) const GRACE_SECONDS: u32 = 300;
 /// Priority of the pods: above that of most others, so that their node evicts others first.
 const PRIORITY: u32 = 1_000_000;
@@ -95,7 +97,7 @@ fn job_spec(options: &JobOptions) -> Value {
             // There are results: a case failed or is inconclusive, or a verdict differs from the
             // baseline; or the arguments are invalid.
             {"action": "FailIndex", "onExitCodes": {
-                "containerName": COMPONENT, "operator": "In", "values": [1, 2, 3, 5],
+                "containerName": COMPONENT, "operator": "In", "values": [FAILED, BAD_INPUT, INCONCLUSIVE, CHANGED],
             }},
         ]},
         "activeDeadlineSeconds": options.deadline.as_secs(),
@@ -110,7 +112,7 @@ fn pod_spec(options: &JobOptions) -> Value {
         "terminationGracePeriodSeconds": GRACE_SECONDS,
         "enableServiceLinks": false,
         "priorityClassName": options.priority_class.clone().unwrap_or_else(|| cluster_name(&options.job)),
-        "affinity": options.node_selector.off_the_nodes(),
+        "affinity": options.node_selector.anti_affinity(),
         "securityContext": {
             "runAsNonRoot": true, "runAsUser": USER, "runAsGroup": USER, "fsGroup": USER,
             "seccompProfile": {"type": "RuntimeDefault"},
@@ -134,11 +136,11 @@ fn container(options: &JobOptions) -> Value {
         "name": COMPONENT,
         "image": options.image,
         "args": args,
-        "workingDir": WORK,
+        "workingDir": WORK_DIR,
         "env": [
             {"name": JOB_VARIABLE, "value": options.job.to_string()},
-            {"name": "HOME", "value": WORK},
-            {"name": "TMPDIR", "value": WORK},
+            {"name": "HOME", "value": WORK_DIR},
+            {"name": "TMPDIR", "value": WORK_DIR},
         ],
         "resources": {"requests": resources, "limits": resources},
         "securityContext": {
@@ -146,7 +148,7 @@ fn container(options: &JobOptions) -> Value {
             "readOnlyRootFilesystem": true,
             "capabilities": {"drop": ["ALL"]},
         },
-        "volumeMounts": [{"name": "work", "mountPath": WORK}],
+        "volumeMounts": [{"name": "work", "mountPath": WORK_DIR}],
     })
 }
 

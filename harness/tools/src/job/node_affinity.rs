@@ -91,7 +91,7 @@ impl Requirement {
 impl NodeSelector {
     /// Node affinity of pods that must not run on the selected nodes. A node is not selected if it
     /// does not meet one of the requirements, and one of the terms of an affinity is enough.
-    pub(super) fn off_the_nodes(&self) -> Value {
+    pub(super) fn anti_affinity(&self) -> Value {
         let terms: Vec<Value> = self
             .requirements
             .iter()
@@ -120,7 +120,7 @@ mod tests {
             ),
         ];
         for (text, expected) in rows {
-            let affinity = text.parse::<NodeSelector>().unwrap().off_the_nodes();
+            let affinity = text.parse::<NodeSelector>().unwrap().anti_affinity();
             let terms = &affinity["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"];
             let terms: Vec<&Value> =
                 terms.as_array().unwrap().iter().map(|term| &term["matchExpressions"][0]).collect();

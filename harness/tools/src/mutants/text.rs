@@ -36,20 +36,21 @@ fn write(matrix: &Matrix, text: &mut String) -> std::fmt::Result {
     for (reason, cases) in left_out_by_reason(matrix) {
         writeln!(text, "left out, {reason}: {}", cases.join(", "))?;
     }
+    let width = matrix.mutants.iter().map(|mutant| mutant.defect.len()).max().unwrap_or_default();
     if !survivors.is_empty() {
         writeln!(text, "\nsurvivors")?;
         for mutant in &survivors {
-            writeln!(text, "  {:32} {:10} {}", mutant.defect, mutant.kubelet, mutant.about)?;
+            writeln!(text, "  {:width$} {:10} {}", mutant.defect, mutant.kubelet, mutant.about)?;
         }
     }
-    writeln!(text, "\n{:32} {:10} {:>5}  by", "mutant", "kubelet", "kills")?;
+    writeln!(text, "\n{:width$} {:10} {:>5}  by", "mutant", "kubelet", "kills")?;
     for mutant in matrix.mutants.iter().filter(|mutant| !mutant.survives()) {
         let killers: Vec<&str> = mutant.killers().collect();
         let mut names = killers.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
         if killers.len() > NAMED {
             names += ", …";
         }
-        writeln!(text, "{:32} {:10} {:>5}  {names}", mutant.defect, mutant.kubelet, killers.len())?;
+        writeln!(text, "{:width$} {:10} {:>5}  {names}", mutant.defect, mutant.kubelet, killers.len())?;
     }
     let sections: [(&str, Vec<&str>); 2] = [
         ("cases that kill no mutant", matrix.idle_cases().map(|case| case.case.as_str()).collect()),

@@ -22,13 +22,13 @@ pub(super) struct CaseComparison {
 #[derive(Debug)]
 pub(super) struct LastRun {
     pub id: CaseId,
-    pub judgement: Arc<CaseResult>,
+    pub result: Arc<CaseResult>,
     pub evidence: Option<Arc<Observations>>,
 }
 
 impl CaseComparison {
     fn judgements(&self) -> [Option<&CaseResult>; 2] {
-        self.runs.each_ref().map(|run| run.as_ref().map(|run| &*run.judgement))
+        self.runs.each_ref().map(|run| run.as_ref().map(|run| &*run.result))
     }
 
     /// Returns `suite/case`.

@@ -47,14 +47,13 @@ impl Conclusion {
     /// Compares the results; `None` for a kubelet without a result.
     pub fn new(sides: [&ComparedKubelet; 2], judgements: [Option<&CaseResult>; 2]) -> Self {
         let standing = |place: usize| {
-            let Some(judgement) = judgements[place] else {
+            let Some(result) = judgements[place] else {
                 return Err(format!("the case was not run on {}", sides[place]));
             };
-            Standing::from_verdict(judgement.verdict).ok_or_else(|| {
-                format!("{} on {}: {}", judgement.verdict, sides[place], judgement.why.trim_end())
-            })
+            Standing::from_verdict(result.verdict)
+                .ok_or_else(|| format!("{} on {}: {}", result.verdict, sides[place], result.why.trim_end()))
         };
-        let bug = || judgements.iter().flatten().find_map(|judgement| judgement.known_bug.clone());
+        let bug = || judgements.iter().flatten().find_map(|result| result.known_bug.clone());
         match (standing(0), standing(1)) {
             (Err(reason), _) | (_, Err(reason)) => Self::Inconclusive(reason),
             (Ok(Standing::Bad), Ok(Standing::Good)) => Self::Fixed(bug()),

@@ -77,8 +77,8 @@ fn result_table(text: &mut String, context: &ReportContext, case: &CaseCompariso
             rows.push([name.to_owned(), one, other]);
         }
     };
-    row("verdict", &|run| Some(format!("**{}**", run.judgement.verdict)));
-    row("why", &|run| Some(run.judgement.why.clone()));
+    row("verdict", &|run| Some(format!("**{}**", run.result.verdict)));
+    row("why", &|run| Some(run.result.why.clone()));
     row("first pod created to outcome", &|run| {
         Some(format!("{:.1} s", run.evidence.as_ref()?.seconds_to_outcome?))
     });
@@ -101,7 +101,7 @@ fn differences(text: &mut String, context: &ReportContext, case: &CaseComparison
     let records = case
         .runs
         .each_ref()
-        .map(|run| run.iter().flat_map(|run| &run.judgement.testimony).collect::<Vec<&EvictionRecord>>());
+        .map(|run| run.iter().flat_map(|run| &run.result.testimony).collect::<Vec<&EvictionRecord>>());
     let diff = difference(&records[0], &records[1]);
     if !diff.is_empty() {
         let _ = writeln!(text, "\n### Differences\n\nMeasured values are omitted.\n");
@@ -121,13 +121,13 @@ fn config_changes(seen: &Observations) -> String {
 fn check_table(text: &mut String, case: &CaseComparison) {
     let [Some(before), Some(after)] = &case.runs else { return };
     let holds = |run: &LastRun, name: &str| {
-        run.judgement.checks.iter().find(|check| check.name == name).map(|check| check.holds)
+        run.result.checks.iter().find(|check| check.name == name).map(|check| check.holds)
     };
     let of_both = |check: &&Check| {
         let [one, other] = [before, after].map(|run| holds(run, &check.name));
         one.zip(other).is_some_and(|(one, other)| !(one && other))
     };
-    let differing: Vec<&Check> = before.judgement.checks.iter().filter(of_both).collect();
+    let differing: Vec<&Check> = before.result.checks.iter().filter(of_both).collect();
     if differing.is_empty() {
         return;
     }

@@ -85,14 +85,14 @@ impl Report for VerifyReport {
                 self.model = model.as_ref().map(model_notice);
                 self.context.environment.insert(0, ("evictlab".to_owned(), evictlab.clone()));
             }
-            RunEventKind::CaseEnded { id, judgement, evidence, .. } => {
+            RunEventKind::CaseEnded { id, result, evidence, .. } => {
                 let side = self.context.sides.iter().position(|side| side.label == id.kubelet);
                 let case = |comparisons: &&mut CaseComparison| {
                     comparisons.info.as_ref().is_some_and(|it| it.suite == id.suite && it.case == id.case)
                 };
                 if let (Some(side), Some(comparisons)) = (side, self.comparisons.iter_mut().find(case)) {
-                    let (judgement, evidence) = (judgement.clone(), evidence.clone());
-                    comparisons.runs[side] = Some(LastRun { id: id.clone(), judgement, evidence });
+                    let (result, evidence) = (result.clone(), evidence.clone());
+                    comparisons.runs[side] = Some(LastRun { id: id.clone(), result, evidence });
                 }
                 // The document is available before the cluster is deleted.
                 if self.comparisons.iter().all(|comparisons| comparisons.runs.iter().all(Option::is_some)) {

@@ -16,24 +16,26 @@ use super::state::WatchState;
 const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// Requests for the metrics, which the watch answers from its state.
-pub type Scrapes = Receiver<oneshot::Sender<String>>;
+pub type MetricsRequests = Receiver<oneshot::Sender<String>>;
 
-/// Serves `/metrics` until the returned requests are dropped.
-pub fn serve_metrics(listener: TcpListener) -> Scrapes {
-    let (sender, scrapes) = mpsc::channel(8);
+/// Serves `/metrics` in the background as long as the runtime. Answers 503 after the returned
+/// requests were dropped.
+pub fn serve_metrics(listener: TcpListener) -> MetricsRequests {
+    let (sender, requests) = mpsc::channel(8);
     let routes = Router::new().route("/metrics", get(move || scrape(sender.clone())));
     tokio::spawn(async move { axum::serve(listener, routes).await });
-    scrapes
+    requests
 }
 
 async fn scrape(
     sender: Sender<oneshot::Sender<String>>,
 ) -> (StatusCode, [(header::HeaderName, &'static str); 1], String) {
     let (reply, text) = oneshot::channel();
-    let asked = sender.send(reply).await.is_ok();
+    // A reply that could not be sent is dropped.
+    let _ = sender.send(reply).await;
     match text.await {
-        Ok(text) if asked => (StatusCode::OK, [(header::CONTENT_TYPE, CONTENT_TYPE)], text),
-        _ => (
+        Ok(text) => (StatusCode::OK, [(header::CONTENT_TYPE, CONTENT_TYPE)], text),
+        Err(_) => (
             StatusCode::SERVICE_UNAVAILABLE,
             [(header::CONTENT_TYPE, "text/plain")],
             "the watch ended\n".to_owned(),
@@ -56,7 +58,8 @@ pub(super) fn render(state: &WatchState) -> String {
     let help =
         "Available amount above an eviction threshold, negative below it; bytes, inodes or process ids.";
     family(&mut text, "evictlab_threshold_distance", "gauge", help);
-    for (name, view) in &state.nodes {
+    // The last amounts of a node that does not answer may be long past.
+    for (name, view) in state.nodes.iter().filter(|(_, view)| view.problem.is_none()) {
         for (signal, status) in view.reading.iter().flat_map(|reading| &reading.distances) {
             let kind = if status.grace_seconds.is_some() { "soft" } else { "hard" };
             let labels = [("node", name.as_str()), ("signal", signal.as_str()), ("kind", kind)];

@@ -27,7 +27,7 @@ mod view;
 mod watches;
 
 pub use keyboard::{Key, Keyboard};
-pub use metrics::{Scrapes, serve_metrics};
+pub use metrics::{MetricsRequests, serve_metrics};
 pub use node::NodeView;
 pub use options::{ViewOptions, WatchOptions};
 pub use ranking::{EvictionCandidate, ExemptPod};

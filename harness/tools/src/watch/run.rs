@@ -24,7 +24,7 @@ use super::change::NodeChange;
 use super::eviction::EvictionEvent;
 use super::keyboard::Key;
 use super::kubelet_client::{KubeletSnapshot, QueryError, query};
-use super::metrics::{Scrapes, render};
+use super::metrics::{MetricsRequests, render};
 use super::node::NodeView;
 use super::node_input::NodeInput;
 use super::options::WatchOptions;
@@ -72,7 +72,7 @@ pub async fn inspect(client: &ClusterClient, options: &WatchOptions) -> Result<V
 #[derive(Debug, Default)]
 pub struct WatchInputs {
     /// Requests for metrics.
-    pub scrapes: Option<Scrapes>,
+    pub metrics_requests: Option<MetricsRequests>,
     /// Keys; a terminal without them shows no selection.
     pub keys: Option<UnboundedReceiver<Key>>,
 }
@@ -214,7 +214,7 @@ impl WatchLoop<'_> {
                 () = stop.cancelled() => return Ok(()),
                 Some(message) = self.watches.messages.recv() => self.handle_message(message),
                 Some((node, result)) = results.recv() => self.handle_result(&node, &result),
-                Some(reply) = next_scrape(&mut self.inputs.scrapes) => {
+                Some(reply) = next_metrics_request(&mut self.inputs.metrics_requests) => {
                     // A client that has gone needs no answer.
                     let _ = reply.send(render(&self.state));
                     continue;
@@ -306,9 +306,11 @@ impl WatchLoop<'_> {
 }
 
 /// Awaits a request for metrics; forever without metrics.
-async fn next_scrape(scrapes: &mut Option<Scrapes>) -> Option<oneshot::Sender<String>> {
-    match scrapes {
-        Some(scrapes) => scrapes.recv().await,
+async fn next_metrics_request(
+    metrics_requests: &mut Option<MetricsRequests>,
+) -> Option<oneshot::Sender<String>> {
+    match metrics_requests {
+        Some(metrics_requests) => metrics_requests.recv().await,
         None => std::future::pending().await,
     }
 }

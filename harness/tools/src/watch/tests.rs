@@ -439,6 +439,21 @@ fn renders_nodes_with_their_pods() {
 }
 
 #[test]
+fn metrics_have_no_amounts_of_a_node_that_does_not_answer() {
+    let fixture = Fixture::new().memory("hog", 300, 20);
+    let mut state = WatchState::default();
+    fixture.apply(&mut state, 0);
+    let distance = "evictlab_threshold_distance{node=";
+    let text = super::metrics::render(&state);
+    assert!(text.contains(distance) && text.contains("evictlab_node_queryable{node=\"n\"} 1\n"), "{text}");
+    let mut view = fixture.current_view();
+    (view.reading, view.problem) = (None, Some("timed out".to_owned()));
+    state.apply(view, at(5));
+    let text = super::metrics::render(&state);
+    assert!(!text.contains(distance) && text.contains("evictlab_node_queryable{node=\"n\"} 0\n"), "{text}");
+}
+
+#[test]
 fn fits_terminals_of_any_size() {
     let fixture = Fixture::new().memory("hog", 300, 20).memory("small", 9, 10).memory("smaller", 5, 10);
     let low = "The node was low on resource: memory. ";

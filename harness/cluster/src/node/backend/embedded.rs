@@ -43,7 +43,7 @@ impl EmbeddedNode {
         self.with(|node, ctx| node.kubelet.restart(ctx))
     }
 
-    pub(super) fn has_fresh_statistics(&self) -> Result<bool, NodeError> {
+    pub(super) fn has_short_housekeeping_interval(&self) -> Result<bool, NodeError> {
         self.with(|node, _| node.kubelet.has_fast_housekeeping())
     }
 
@@ -96,7 +96,7 @@ impl EmbeddedNode {
     }
 
     /// Stops the kubelet. Containers continue, which is not observable until the kubelet resumes.
-    pub(super) fn pause(&self, paused: bool) -> Result<(), NodeError> {
+    pub(super) fn set_paused(&self, paused: bool) -> Result<(), NodeError> {
         self.with(|node, ctx| match (paused, node.kubelet.is_running()) {
             (true, _) => node.kubelet.stop(),
             (false, false) => node.kubelet.restart(ctx),
@@ -104,7 +104,7 @@ impl EmbeddedNode {
         })
     }
 
-    pub(super) fn static_pods(&self, pods: &[Value]) -> Result<(), NodeError> {
+    pub(super) fn replace_static_pods(&self, pods: &[Value]) -> Result<(), NodeError> {
         let put = self.with(|node, ctx| {
             (0..MAX_STATIC_PODS)
                 .try_for_each(|index| node.static_pod(&format!("evictlab-{index}"), pods.get(index), ctx))

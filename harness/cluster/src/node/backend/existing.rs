@@ -31,7 +31,7 @@ impl ExistingNode {
 
     pub(super) async fn confirm_held(&self) -> Result<(), NodeError> {
         let confirmed = self.lease.confirm().await;
-        confirmed.map_err(|reason| NodeError::NotHeld { node: self.node.clone(), reason })
+        confirmed.map_err(|lost| NodeError::NotHeld { node: self.node.clone(), lost })
     }
 
     /// Memory of the kernel under the node. For nodes that are containers on one host, it may be

@@ -55,7 +55,7 @@ impl KindNode {
         Ok(self.restart_kubelet().await?)
     }
 
-    pub(super) async fn has_fresh_statistics(&self) -> Result<bool, NodeError> {
+    pub(super) async fn has_short_housekeeping_interval(&self) -> Result<bool, NodeError> {
         let running = self.run(&["sh", "-c", "tr '\\0' ' ' < /proc/$(pidof kubelet)/cmdline"]).await?;
         Ok(running.contains(HOUSEKEEPING))
     }
@@ -128,8 +128,8 @@ impl KindNode {
         Ok(self.docker.limit_memory(&self.node, bytes).await?)
     }
 
-    pub(super) async fn pause(&self, paused: bool) -> Result<(), NodeError> {
-        Ok(self.docker.pause(&self.node, paused).await?)
+    pub(super) async fn set_paused(&self, paused: bool) -> Result<(), NodeError> {
+        Ok(self.docker.set_paused(&self.node, paused).await?)
     }
 
     /// Runs a command in a container with the environment of its first process.
@@ -157,7 +157,7 @@ impl KindNode {
         Ok(remove_unused(&self.docker, &self.node, bytes).await?)
     }
 
-    pub(super) async fn static_pods(&self, pods: &[Value]) -> Result<(), NodeError> {
+    pub(super) async fn replace_static_pods(&self, pods: &[Value]) -> Result<(), NodeError> {
         self.run(&["sh", "-c", &format!("rm -f {STATIC_PODS}/evictlab-*.yaml")]).await?;
         for (index, pod) in pods.iter().enumerate() {
             let path = format!("{STATIC_PODS}/evictlab-{index}.yaml");

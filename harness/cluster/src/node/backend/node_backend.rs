@@ -86,18 +86,18 @@ impl NodeBackend {
         }
     }
 
-    /// Returns whether the running kubelet has the short housekeeping interval.
-    pub async fn has_fresh_statistics(&self) -> Result<bool, NodeError> {
+    /// Returns whether the running kubelet collects statistics at the short interval.
+    pub async fn has_short_housekeeping_interval(&self) -> Result<bool, NodeError> {
         match self {
-            Self::Embedded(node) => node.has_fresh_statistics(),
-            Self::Kind(node) => node.has_fresh_statistics().await,
+            Self::Embedded(node) => node.has_short_housekeeping_interval(),
+            Self::Kind(node) => node.has_short_housekeeping_interval().await,
             // Its flags are not accessible; it is assumed to have the default interval.
             Self::Existing(_) => Ok(false),
         }
     }
 
-    /// Restores the original kubelet configuration and restarts the kubelet. Returns `false` if the
-    /// configuration was not changed.
+    /// Restores the original kubelet configuration and restarts the kubelet. Returns `false`, without a
+    /// restart, if a kind node has its original configuration, and for nodes of existing clusters.
     pub async fn restore_config(&self) -> Result<bool, NodeError> {
         match self {
             Self::Embedded(node) => node.restore_config().map(|()| true),
@@ -189,8 +189,8 @@ impl NodeBackend {
         }
     }
 
-    /// Available disk of the host that the node's own file systems take, in bytes; `None` if the
-    /// node has the disk of its machine.
+    /// Free bytes of the host's disk that holds the node's own file systems; `None` if the node has the
+    /// disk of its machine.
     pub async fn host_disk(&self) -> Result<Option<u64>, NodeError> {
         match self {
             Self::Kind(node) => node.host_disk().await.map(Some),
@@ -210,10 +210,10 @@ impl NodeBackend {
 
     /// Pauses or resumes all processes of the node. Does nothing if the node already is in the
     /// requested state.
-    pub async fn pause(&self, paused: bool) -> Result<(), NodeError> {
+    pub async fn set_paused(&self, paused: bool) -> Result<(), NodeError> {
         match self {
-            Self::Embedded(node) => node.pause(paused),
-            Self::Kind(node) => node.pause(paused).await,
+            Self::Embedded(node) => node.set_paused(paused),
+            Self::Kind(node) => node.set_paused(paused).await,
             Self::Existing(node) => node.allow_only_if(!paused),
         }
     }
@@ -270,10 +270,10 @@ impl NodeBackend {
     }
 
     /// Replaces the static pods of earlier calls by these.
-    pub async fn static_pods(&self, pods: &[Value]) -> Result<(), NodeError> {
+    pub async fn replace_static_pods(&self, pods: &[Value]) -> Result<(), NodeError> {
         match self {
-            Self::Embedded(node) => node.static_pods(pods),
-            Self::Kind(node) => node.static_pods(pods).await,
+            Self::Embedded(node) => node.replace_static_pods(pods),
+            Self::Kind(node) => node.replace_static_pods(pods).await,
             Self::Existing(node) => node.allow_only_if(pods.is_empty()),
         }
     }

@@ -96,9 +96,15 @@ fn mount_token(ctx: &mut SimContext, spec: &mut Value) {
     }
 }
 
+/// Sets the priority of a pod by its class (the admission plugin `Priority`).
 fn set_priority(ctx: &SimContext, name: &str, pod: &mut Value) -> Result<(), Status> {
     let forbidden = |reason: String| Err(Status::forbidden(Kind::Pod, name, &reason));
     let spec = pod.spec_mut();
+    if spec.text("priorityClassName").is_empty()
+        && let Some(default) = default_class(ctx)
+    {
+        spec.write("priorityClassName", default);
+    }
     let class = match spec.text("priorityClassName") {
         "" => PriorityClass::default(),
         class => match ctx.store.get(Kind::PriorityClass, "", class) {
@@ -122,6 +128,13 @@ fn set_priority(ctx: &SimContext, name: &str, pod: &mut Value) -> Result<(), Sta
     }
     spec.write("preemptionPolicy", policy);
     Ok(())
+}
+
+/// Returns the class with `globalDefault`; of several, the one with the smallest value.
+fn default_class(ctx: &SimContext) -> Option<String> {
+    let classes = ctx.store.list(Kind::PriorityClass, None);
+    let defaults = classes.filter(|class| class["globalDefault"] == true);
+    defaults.min_by_key(|class| class.integer("value")).map(|class| class.name().to_owned())
 }
 
 fn add_tolerations(pod: &mut Value) {

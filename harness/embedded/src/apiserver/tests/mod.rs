@@ -518,6 +518,15 @@ fn validates_priority_classes() {
         error.message,
         "PriorityClass.scheduling.k8s.io \"a\" is invalid: value: Forbidden: may not be changed in an update."
     );
+    // Of several default classes, the one with the smallest value applies.
+    for (name, value) in [("high", 7), ("low", 3)] {
+        let class = json!({"metadata": {"name": name}, "value": value, "globalDefault": true});
+        bench.create(Kind::PriorityClass, "", class).unwrap();
+    }
+    for (stated, class, priority) in [(json!({}), "low", 3), (json!({"priorityClassName": "a"}), "a", 5)] {
+        let spec = bench.pod(class, stated).unwrap()["spec"].clone();
+        assert_eq!((&spec["priorityClassName"], &spec["priority"]), (&json!(class), &json!(priority)));
+    }
     let missing = bench.delete(Kind::PriorityClass, "b", None).unwrap_err();
     assert_eq!(missing.message, "priorityclasses.scheduling.k8s.io \"b\" not found");
 }

@@ -10,33 +10,33 @@ const TABLE: &str = include_str!("feature_gates.txt");
 /// Newest minor of the table. Newer kubelets have the states of this minor, and accept other names.
 const NEWEST: u32 = 37;
 
-/// Feature gate that changes the model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Gate {
-    /// Evicted and preempted pods get the condition `DisruptionTarget`. Read through 1.30.
-    PodDisruptionConditions,
-    /// The grace period of a soft eviction can be longer than the pod's own. Read from 1.32 to
-    /// 1.34.
-    AllowOverwriteTerminationGracePeriodSeconds,
-    /// Eviction messages read requests from the pod's status. Read there through 1.31; see also
-    /// [`FeatureGates::resizes_pods`].
-    InPlacePodVerticalScaling,
-    /// Pod-level requests and limits count.
-    PodLevelResources,
-    /// Images and writable layers may have different file systems. Read since 1.29.
-    KubeletSeparateDiskGC,
-    /// Containers on cgroup v2 have `memory.high`.
-    MemoryQoS,
-    /// Statistics of pods and containers are those of the container runtime.
-    PodAndContainerStatsFromCRI,
-    /// Memory that huge pages reserve is not available. Read since 1.37.
-    HugepageAwareEviction,
-}
-
-/// Gates that a configuration sets.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// What the feature gates of a kubelet switch on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FeatureGates {
-    set: BTreeMap<String, bool>,
+    /// Evicted and preempted pods get the condition `DisruptionTarget`: `PodDisruptionConditions`,
+    /// which is read through 1.30.
+    pub disruption_conditions: bool,
+    /// The grace period of a soft eviction can be longer than the pod's own: always through 1.31,
+    /// then with `AllowOverwriteTerminationGracePeriodSeconds`, which is read through 1.34.
+    pub overwrites_grace: bool,
+    /// Eviction messages read requests from the pod's status: `InPlacePodVerticalScaling`, which is
+    /// read there through 1.31.
+    pub message_reads_status: bool,
+    /// Running pods are resized: `InPlacePodVerticalScaling`. Before 1.33 the API server does not
+    /// have the subresource by default.
+    pub resizes_pods: bool,
+    /// Pod-level requests and limits count: `PodLevelResources`, read since 1.34.
+    pub pod_level_resources: bool,
+    /// Images and writable layers may have different file systems: `KubeletSeparateDiskGC`, read
+    /// since 1.29.
+    pub separate_disk_gc: bool,
+    /// Containers on cgroup v2 have `memory.high`: `MemoryQoS`.
+    pub memory_qos: bool,
+    /// Statistics of pods and containers are those of the container runtime:
+    /// `PodAndContainerStatsFromCRI`.
+    pub statistics_from_runtime: bool,
+    /// Memory that huge pages reserve is not available: `HugepageAwareEviction`, read since 1.37.
+    pub huge_pages_are_unavailable: bool,
 }
 
 /// State of a gate in a kubelet version.
@@ -47,52 +47,23 @@ struct GateState {
     is_locked: bool,
 }
 
-impl Gate {
-    fn name(self) -> &'static str {
-        match self {
-            Self::PodDisruptionConditions => "PodDisruptionConditions",
-            Self::AllowOverwriteTerminationGracePeriodSeconds => {
-                "AllowOverwriteTerminationGracePeriodSeconds"
-            }
-            Self::InPlacePodVerticalScaling => "InPlacePodVerticalScaling",
-            Self::PodLevelResources => "PodLevelResources",
-            Self::KubeletSeparateDiskGC => "KubeletSeparateDiskGC",
-            Self::MemoryQoS => "MemoryQoS",
-            Self::PodAndContainerStatsFromCRI => "PodAndContainerStatsFromCRI",
-            Self::HugepageAwareEviction => "HugepageAwareEviction",
-        }
-    }
-}
-
-impl Gate {
-    /// Returns the behaviour of a version that does not read the gate; `None` if it does.
-    fn fixed(self, version: &KubeletVersion) -> Option<bool> {
-        let before = |minor| !version.at_least(minor);
-        match self {
-            Self::PodDisruptionConditions => version.at_least(31).then_some(true),
-            Self::AllowOverwriteTerminationGracePeriodSeconds => match before(32) {
-                true => Some(true),
-                false => version.at_least(35).then_some(false),
-            },
-            Self::InPlacePodVerticalScaling => version.at_least(32).then_some(false),
-            Self::PodLevelResources => before(34).then_some(true),
-            Self::KubeletSeparateDiskGC => before(29).then_some(true),
-            Self::MemoryQoS | Self::PodAndContainerStatsFromCRI => None,
-            Self::HugepageAwareEviction => before(37).then_some(false),
-        }
-    }
-}
-
 impl FeatureGates {
-    /// Returns whether a kubelet behaves as with the gate enabled, also one that does not read it.
-    pub(crate) fn applies(&self, gate: Gate, version: &KubeletVersion) -> bool {
-        gate.fixed(version).unwrap_or_else(|| self.is_enabled(gate, version))
-    }
-
-    /// Returns whether a kubelet resizes running pods in place. Before 1.33 the API server does not
-    /// have the subresource by default.
-    pub(crate) fn resizes_pods(&self, version: &KubeletVersion) -> bool {
-        version.at_least(33) && self.is_enabled(Gate::InPlacePodVerticalScaling, version)
+    /// Returns the behaviour of a version with the gates that a configuration sets.
+    pub(crate) fn new(set: &BTreeMap<String, bool>, version: &KubeletVersion) -> Self {
+        let is_enabled = |name| is_enabled(name, set, version);
+        let since = |minor| version.at_least(minor);
+        Self {
+            disruption_conditions: since(31) || is_enabled("PodDisruptionConditions"),
+            overwrites_grace: !since(32)
+                || !since(35) && is_enabled("AllowOverwriteTerminationGracePeriodSeconds"),
+            message_reads_status: !since(32) && is_enabled("InPlacePodVerticalScaling"),
+            resizes_pods: since(33) && is_enabled("InPlacePodVerticalScaling"),
+            pod_level_resources: !since(34) || is_enabled("PodLevelResources"),
+            separate_disk_gc: !since(29) || is_enabled("KubeletSeparateDiskGC"),
+            memory_qos: is_enabled("MemoryQoS"),
+            statistics_from_runtime: is_enabled("PodAndContainerStatsFromCRI"),
+            huge_pages_are_unavailable: since(37) && is_enabled("HugepageAwareEviction"),
+        }
     }
 
     /// Reads `featureGates` of a configuration.
@@ -122,24 +93,23 @@ impl FeatureGates {
             }
         }
         match &errors[..] {
-            [] => Ok(Self { set }),
+            [] => Ok(Self::new(&set, version)),
             [one] => Err(one.clone()),
             all => Err(format!("[{}]", all.join(", "))),
         }
     }
+}
 
-    /// Returns whether a gate is enabled in a version. `AllAlpha` and `AllBeta` apply to gates of
-    /// their stage that are not set.
-    fn is_enabled(&self, gate: Gate, version: &KubeletVersion) -> bool {
-        let Some(state) = state(gate.name(), version) else { return false };
-        let all = match state.stage {
-            b'a' => "AllAlpha",
-            b'b' => "AllBeta",
-            _ => "",
-        };
-        let set = self.set.get(gate.name()).or_else(|| self.set.get(all));
-        set.copied().unwrap_or(state.default)
-    }
+/// Returns whether a gate is enabled in a version. `AllAlpha` and `AllBeta` apply to gates of their
+/// stage that are not set.
+fn is_enabled(name: &str, set: &BTreeMap<String, bool>, version: &KubeletVersion) -> bool {
+    let Some(state) = state(name, version) else { return false };
+    let all = match state.stage {
+        b'a' => "AllAlpha",
+        b'b' => "AllBeta",
+        _ => "",
+    };
+    set.get(name).or_else(|| set.get(all)).copied().unwrap_or(state.default)
 }
 
 /// Returns the state of a gate; `None` if the version does not have the gate.
@@ -187,29 +157,35 @@ mod tests {
 
     #[test]
     fn states_by_version() {
-        use Gate::*;
-        const OVERWRITE: Gate = AllowOverwriteTerminationGracePeriodSeconds;
         for (gate, minor, default) in [
-            (PodDisruptionConditions, 27, true),
-            (PodDisruptionConditions, 33, true),
-            (OVERWRITE, 32, false),
-            (InPlacePodVerticalScaling, 31, false),
-            (InPlacePodVerticalScaling, 33, true),
-            (PodLevelResources, 33, false),
-            (PodLevelResources, 34, true),
-            (PodLevelResources, 36, true),
-            (HugepageAwareEviction, 36, false),
-            (HugepageAwareEviction, 37, true),
+            ("PodDisruptionConditions", 27, true),
+            ("PodDisruptionConditions", 33, true),
+            ("AllowOverwriteTerminationGracePeriodSeconds", 32, false),
+            ("InPlacePodVerticalScaling", 31, false),
+            ("InPlacePodVerticalScaling", 33, true),
+            ("PodLevelResources", 33, false),
+            ("PodLevelResources", 34, true),
+            ("PodLevelResources", 36, true),
+            ("HugepageAwareEviction", 36, false),
+            ("HugepageAwareEviction", 37, true),
         ] {
             let version = KubeletVersion::from_minor(minor);
-            assert_eq!(FeatureGates::default().is_enabled(gate, &version), default, "{gate:?} 1.{minor}");
+            assert_eq!(is_enabled(gate, &BTreeMap::new(), &version), default, "{gate} 1.{minor}");
         }
-        let version = KubeletVersion::from_minor(32);
+    }
+
+    #[test]
+    fn all_alpha_and_all_beta_apply_to_gates_that_are_not_set() {
+        let by_default = FeatureGates::new(&BTreeMap::new(), &KubeletVersion::from_minor(32));
+        assert_eq!(read(32, json!({"AllBeta": true})).unwrap(), by_default, "none is beta and off");
         let all = read(32, json!({"AllAlpha": true, "AllBeta": false})).unwrap();
-        assert!(all.is_enabled(InPlacePodVerticalScaling, &version));
-        assert!(!all.is_enabled(OVERWRITE, &version), "it is deprecated");
-        let but = read(32, json!({"AllAlpha": true, "InPlacePodVerticalScaling": false})).unwrap();
-        assert!(!but.is_enabled(InPlacePodVerticalScaling, &version));
+        let expected = FeatureGates { memory_qos: true, statistics_from_runtime: true, ..by_default };
+        assert_eq!(all, FeatureGates { separate_disk_gc: false, ..expected });
+        assert!(!all.overwrites_grace, "it is deprecated");
+        let but = read(32, json!({"AllAlpha": true, "MemoryQoS": false})).unwrap();
+        assert_eq!(but, FeatureGates { memory_qos: false, ..expected });
+        assert!(read(31, json!({"AllAlpha": true})).unwrap().message_reads_status);
+        assert!(!read(33, json!({"AllBeta": false})).unwrap().resizes_pods);
     }
 
     #[test]

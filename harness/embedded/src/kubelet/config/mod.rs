@@ -10,5 +10,5 @@ mod settings;
 
 #[cfg(test)]
 pub(crate) use error::ConfigError;
-pub(crate) use feature_gates::{FeatureGates, Gate};
+pub(crate) use feature_gates::FeatureGates;
 pub(crate) use kubelet_config::KubeletConfig;

@@ -20,7 +20,7 @@ use super::limits::exceeded_limits;
 use super::message::{EvictionTexts, eviction_texts};
 use super::ranking::rank;
 use crate::defect::{Defect, Defects};
-use crate::kubelet::config::{FeatureGates, Gate};
+use crate::kubelet::config::FeatureGates;
 use crate::sim::{Rng, Time};
 
 /// Configuration of a manager.
@@ -172,10 +172,7 @@ impl Manager {
     /// functions to reclaim and to rank (`synchronize`).
     pub(crate) fn rejects_fs_layout(&mut self) -> bool {
         let settings = &self.settings;
-        if self.knows_disks
-            || settings.disks != FsLayout::SplitImagefs
-            || settings.gates.applies(Gate::KubeletSeparateDiskGC, &self.version)
-        {
+        if self.knows_disks || settings.disks != FsLayout::SplitImagefs || settings.gates.separate_disk_gc {
             return false;
         }
         (self.knows_disks, self.lacks_ranking) = (true, true);
@@ -268,9 +265,11 @@ impl Manager {
     /// Updates the conditions that are reported.
     fn update_conditions(&mut self, now: Time, rng: &mut Rng) {
         let mut conditions_met = std::mem::take(&mut self.conditions_met);
+        let keeps_first = self.has(Defect::TransitionFromFirst);
         for (threshold, since) in &self.first_met {
             if !self.is_condition_late(threshold, now.since(*since)) && !self.lacks_condition(threshold) {
-                conditions_met.insert(threshold.signal.condition(), now);
+                let at = conditions_met.entry(threshold.signal.condition()).or_insert(now);
+                *at = if keeps_first { *at } else { now };
             }
         }
         let transition = self.transition();
@@ -396,7 +395,7 @@ impl Manager {
             message,
             annotations,
             grace: self.grace(pressure.thresholds.first(), candidate.grace),
-            disruption: self.has_disruption_conditions() && !defects.has(Defect::DisruptionMissing),
+            disruption: self.settings.gates.disruption_conditions && !defects.has(Defect::DisruptionMissing),
             signal: match defects.has(Defect::MetricSignalIsMemory) {
                 true => Signal::MemoryAvailable.as_str(),
                 false => pressure.signal().as_str(),
@@ -467,18 +466,6 @@ impl Manager {
         victims
     }
 
-    /// Returns whether evicted pods get the condition `DisruptionTarget`, which the gate
-    /// `PodDisruptionConditions` can disable through 1.30.
-    fn has_disruption_conditions(&self) -> bool {
-        self.settings.gates.applies(Gate::PodDisruptionConditions, &self.version)
-    }
-
-    /// Returns whether a soft threshold can extend the pod's grace period: through 1.31, and
-    /// through 1.34 with the gate `AllowOverwriteTerminationGracePeriodSeconds`.
-    fn overwrites_grace(&self) -> bool {
-        self.settings.gates.applies(Gate::AllowOverwriteTerminationGracePeriodSeconds, &self.version)
-    }
-
     /// Returns the grace period of an eviction in seconds (`synchronize` in eviction_manager.go).
     fn grace(&self, threshold: Option<&Threshold>, own: i64) -> i64 {
         match threshold.and_then(|threshold| threshold.grace) {
@@ -488,8 +475,9 @@ impl Manager {
             None => self.immediate(),
             Some(_) if self.has(Defect::SoftGraceIsImmediate) => 1,
             Some(_) if self.has(Defect::SoftGraceIsOwn) => own,
+            Some(_) if self.has(Defect::SoftGraceZeroIsOwn) && self.settings.max_pod_grace == 0 => own,
             Some(_) if self.has(Defect::SoftGraceIsMaximum) => self.settings.max_pod_grace,
-            Some(_) if self.overwrites_grace() => self.settings.max_pod_grace,
+            Some(_) if self.settings.gates.overwrites_grace => self.settings.max_pod_grace,
             Some(_) => self.settings.max_pod_grace.min(own),
         }
     }

@@ -19,6 +19,8 @@ enum Key {
     Priority,
     /// Higher priority first.
     ReversedPriority,
+    /// Lower priority first, by a difference of 32 bits.
+    OverflowingPriority,
     /// Larger excess over the request first.
     Excess,
     /// Smaller excess over the request first.
@@ -70,7 +72,11 @@ pub(super) fn rank(
             processes: pod.stats.map(|stats| stats.process_stats.as_ref().and_then(|one| one.process_count)),
         }
     };
-    let keys = keys(signal.resource(), defects);
+    let mut keys = keys(signal.resource(), defects);
+    if defects.has(Defect::RankPriorityOverflows) {
+        let by_priority = keys.iter_mut().filter(|key| matches!(key, Key::Priority));
+        by_priority.for_each(|key| *key = Key::OverflowingPriority);
+    }
     let mut ranked: Vec<(Figures, RankedPod<'_>)> = pods.drain(..).map(|pod| (figures(&pod), pod)).collect();
     ranked.sort_by(|(left, _), (right, _)| {
         keys.iter().fold(Ordering::Equal, |order, key| order.then_with(|| key.compare(left, right)))
@@ -163,6 +169,7 @@ impl Key {
             Self::Exceeds => by_request(|one, other| Reverse(one.exceeds).cmp(&Reverse(other.exceeds))),
             Self::Priority => left.priority.cmp(&right.priority),
             Self::ReversedPriority => right.priority.cmp(&left.priority),
+            Self::OverflowingPriority => (left.priority as i32).wrapping_sub(right.priority as i32).cmp(&0),
             Self::Excess => by_request(|one, other| other.excess.cmp(&one.excess)),
             Self::LeastExcess => by_request(|one, other| one.excess.cmp(&other.excess)),
             Self::Usage => by_request(|one, other| other.usage.cmp(&one.usage)),
@@ -233,5 +240,7 @@ mod tests {
         assert_eq!(order(Signal::PidAvailable, &[]), usual);
         assert_eq!(order(Signal::PidAvailable, &[Defect::PidRankIgnoresPriority])[0], "over-high");
         assert_eq!(order(Signal::PidAvailable, &[Defect::PidRankFewestFirst])[0], "within");
+        // Only priorities that are more than 2^31 apart are ranked wrongly.
+        assert_eq!(order(Signal::PidAvailable, &[Defect::RankPriorityOverflows]), usual);
     }
 }

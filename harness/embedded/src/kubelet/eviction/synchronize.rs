@@ -13,7 +13,6 @@ use super::manager::{Candidate, Manager, Plan, Pressure, Settings, SyncResult, V
 use super::state::{PlannedEviction, SYNC_LOOP, SyncLoop};
 use crate::context::SimContext;
 use crate::defect::Defect;
-use crate::kubelet::config::Gate;
 use crate::kubelet::event::{EvictionEvent, KubeletEvent};
 use crate::kubelet::log::Level;
 use crate::kubelet::pods::{ActivePod, PodEviction};
@@ -40,7 +39,7 @@ impl Kubelet {
                 transition: settings.transition,
                 max_pod_grace: settings.max_pod_grace,
                 local_storage: settings.local_storage,
-                gates: settings.gates.clone(),
+                gates: settings.gates,
                 disks,
                 defects: self.identity.options.defects.clone(),
             },
@@ -243,9 +242,7 @@ impl Kubelet {
     /// `InPlacePodVerticalScaling`, these are the `allocatedResources` of the container statuses
     /// for memory (`evictionMessage` in helpers.go), which an API server without the gate drops.
     fn stated_pods(&self, active: &[ActivePod]) -> Vec<Option<Pod>> {
-        let version = &self.identity.version;
-        let gates = &self.config.settings.gates;
-        let reads_status = gates.applies(Gate::InPlacePodVerticalScaling, version);
+        let reads_status = self.config.settings.gates.message_reads_status;
         active.iter().map(|active| reads_status.then(|| with_allocated_memory(active))).collect()
     }
 

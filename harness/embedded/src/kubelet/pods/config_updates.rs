@@ -8,12 +8,12 @@ use serde_json::Value;
 use super::admit::Rejection;
 use super::latency;
 use super::mirror::{self, is_static};
+use super::resize::keep_resources;
 use super::spec::{KnownFields, Manifest};
 use super::status::Reason;
 use super::worker::{Stage, Worker};
 use crate::context::SimContext;
 use crate::defect::Defect;
-use crate::kubelet::config::Gate;
 use crate::kubelet::event::PodEvent;
 use crate::kubelet::recorder::ObjectReference;
 use crate::kubelet::state::Kubelet;
@@ -44,7 +44,7 @@ impl Kubelet {
             let uid = object.uid().to_owned();
             if !self.pods.workers.contains_key(&uid) {
                 if !removed {
-                    self.add_pod(object, machine, ctx);
+                    self.add_pod(object, None, machine, ctx);
                 }
                 continue;
             }
@@ -82,16 +82,25 @@ impl Kubelet {
     /// (`GetResourceRequestQuantity`).
     pub(super) fn known_fields(&self) -> KnownFields {
         let version = &self.identity.version;
-        let gates = &self.config.settings.gates;
         KnownFields {
             sidecars: version.at_least(28),
-            pod_level_resources: gates.applies(Gate::PodLevelResources, version),
+            pod_level_resources: self.config.settings.gates.pod_level_resources,
         }
     }
 
-    /// Adds a pod that the kubelet does not know.
-    pub(super) fn add_pod(&mut self, object: Arc<Value>, machine: &mut Machine, ctx: &mut SimContext) {
-        let manifest = Manifest::read(&object, self.known_fields());
+    /// Adds a pod that the kubelet does not know, with the resources that were allocated to it
+    /// before a restart.
+    pub(super) fn add_pod(
+        &mut self,
+        object: Arc<Value>,
+        allocated: Option<&Manifest>,
+        machine: &mut Machine,
+        ctx: &mut SimContext,
+    ) {
+        let mut manifest = Manifest::read(&object, self.known_fields());
+        if let Some(allocated) = allocated.filter(|_| self.config.settings.gates.resizes_pods) {
+            keep_resources(&mut manifest, allocated);
+        }
         let uid = manifest.uid.clone();
         let reverts = self.has(Defect::StatusRevertsAtRestart) && PodStatus::of(&object).is_evicted();
         let object = if reverts { Arc::new(without_status(&object)) } else { object };
@@ -216,7 +225,7 @@ impl Kubelet {
                 machine.remove(&container);
             }
             machine.remove_volumes(uid);
-            self.retry_pending_resizes(machine, ctx);
+            self.retry_resizes(|_, worker| worker.pending_resize.is_some(), machine, ctx);
         }
     }
 }

@@ -27,8 +27,11 @@ impl Kubelet {
         let own = ctx.store.pods_on(&self.identity.node);
         let own: Vec<_> = own.filter(|pod| mirror::hash_of(pod).is_none()).cloned().collect();
         for pod in own {
-            self.add_pod(pod, machine, ctx);
+            // The checkpoint `allocated_pods_state` keeps what was allocated.
+            let allocated = before.get(pod.uid()).map(|worker| &worker.manifest);
+            self.add_pod(pod, allocated, machine, ctx);
         }
+        self.retry_resizes(|uid, _| before.contains_key(uid), machine, ctx);
         let runs = |uid: &&PodUid| !self.pods.running(uid).is_empty();
         self.pods.readmission = self.pods.workers.keys().filter(runs).cloned().collect();
         for (uid, worker) in before {

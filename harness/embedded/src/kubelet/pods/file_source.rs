@@ -83,7 +83,7 @@ impl Kubelet {
         }
         for (uid, pod) in wanted {
             if !self.pods.workers.contains_key(&uid) {
-                self.add_pod(Arc::new(pod), machine, ctx);
+                self.add_pod(Arc::new(pod), None, machine, ctx);
                 self.wait_for_namesakes(&uid);
             }
         }

@@ -10,7 +10,6 @@ use super::status::Reason;
 use super::worker::Worker;
 use crate::context::SimContext;
 use crate::defect::Defect;
-use crate::kubelet::config::Gate;
 use crate::kubelet::event::PodEvent;
 use crate::kubelet::recorder::ObjectReference;
 use crate::kubelet::state::Kubelet;
@@ -92,9 +91,7 @@ impl Kubelet {
     /// Returns the message of the condition `DisruptionTarget`, which the gate
     /// `PodDisruptionConditions` can disable through 1.30.
     fn disruption_of_preemption(&self) -> Option<String> {
-        let version = &self.identity.version;
-        let gates = &self.config.settings.gates;
-        let is_set = gates.applies(Gate::PodDisruptionConditions, version);
+        let is_set = self.config.settings.gates.disruption_conditions;
         is_set.then(|| "Pod was preempted by Kubelet to accommodate a critical pod.".to_owned())
     }
 

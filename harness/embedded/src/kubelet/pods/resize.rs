@@ -13,16 +13,22 @@ use super::worker::{PendingResize, Worker};
 use crate::context::SimContext;
 use crate::defect::Defect;
 use crate::kubelet::state::Kubelet;
-use crate::machine::{Cgroup, Machine};
+use crate::machine::{Cgroup, Machine, PodUid};
 use crate::resource::{Kind, ObjectExt, amount};
 
 impl Kubelet {
     /// Takes over the new spec of a pod. New resources are allocated if the node has room for them;
     /// otherwise the containers keep those that they have, and eviction, too, reads these
-    /// (`getAllocatedPods`).
-    pub(super) fn update_manifest(&mut self, worker: &mut Worker, machine: &mut Machine, ctx: &SimContext) {
+    /// (`getAllocatedPods`). Returns whether the spec is a resize.
+    pub(super) fn update_manifest(
+        &mut self,
+        worker: &mut Worker,
+        machine: &mut Machine,
+        ctx: &SimContext,
+    ) -> bool {
         let mut desired = Manifest::read(&worker.object, self.known_fields());
-        let is_resized = self.resizes_pods() && resources(&desired) != resources(&worker.manifest);
+        let is_resized =
+            self.config.settings.gates.resizes_pods && resources(&desired) != resources(&worker.manifest);
         worker.pending_resize = if is_resized { self.refuse_resize(&desired.pod, ctx) } else { None };
         match &worker.pending_resize {
             Some(_) if !self.has(Defect::PendingResizeCounts) => {
@@ -36,24 +42,26 @@ impl Kubelet {
             None => {}
         }
         worker.manifest = desired;
+        is_resized
     }
 
-    /// Tries the resizes again that the node had no room for, after a pod has gone
-    /// (`retryPendingResizes`).
-    pub(super) fn retry_pending_resizes(&mut self, machine: &mut Machine, ctx: &mut SimContext) {
-        let pending = |(uid, worker): (&String, &Worker)| worker.pending_resize.as_ref().map(|_| uid.clone());
-        let pods: Vec<String> = self.pods.workers.iter().filter_map(pending).collect();
+    /// Tries the resizes of the selected pods again: of those that the node had no room for when a pod
+    /// has gone, and of all after a restart (`retryPendingResizes`).
+    pub(super) fn retry_resizes(
+        &mut self,
+        selects: impl Fn(&str, &Worker) -> bool,
+        machine: &mut Machine,
+        ctx: &mut SimContext,
+    ) {
+        let selected = self.pods.workers.iter().filter(|(uid, worker)| selects(uid, worker));
+        let pods: Vec<PodUid> = selected.map(|(uid, _)| uid.clone()).collect();
         for uid in pods {
             self.with_worker(&uid, |kubelet, worker| {
-                kubelet.update_manifest(worker, machine, ctx);
-                kubelet.request_inspection(worker, ctx);
+                if kubelet.update_manifest(worker, machine, ctx) {
+                    kubelet.request_inspection(worker, ctx);
+                }
             });
         }
-    }
-
-    /// Since 1.33 resizes are on by default (`InPlacePodVerticalScaling`).
-    fn resizes_pods(&self) -> bool {
-        self.config.settings.gates.resizes_pods(&self.identity.version)
     }
 
     /// Returns why the node cannot have a pod with its new resources.
@@ -98,7 +106,7 @@ fn resources(manifest: &Manifest) -> Vec<&ResourceRequirements> {
 
 /// Replaces the resources of all containers by those in `allocated`: a resize does not change the
 /// order of containers.
-fn keep_resources(desired: &mut Manifest, allocated: &Manifest) {
+pub(super) fn keep_resources(desired: &mut Manifest, allocated: &Manifest) {
     let containers = desired.spec.init_containers.iter_mut().chain(&mut desired.spec.containers);
     let before = allocated.spec.init_containers.iter().chain(&allocated.spec.containers);
     containers.zip(before).for_each(|(container, before)| container.resources = before.resources.clone());

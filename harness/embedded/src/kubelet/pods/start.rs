@@ -14,7 +14,6 @@ use super::worker::{Stage, Step, Waiting, Worker};
 use super::{latency, qos};
 use crate::context::SimContext;
 use crate::defect::Defect;
-use crate::kubelet::config::Gate;
 use crate::kubelet::event::PodEvent;
 use crate::kubelet::recorder::ObjectReference;
 use crate::kubelet::state::Kubelet;
@@ -363,13 +362,11 @@ impl Kubelet {
     /// node's allocatable memory (`generateLinuxContainerResources` of
     /// `pkg/kubelet/kuberuntime/kuberuntime_container_linux.go`). The part has no default since 1.37.
     fn memory_high(&self, container: &Container, allocatable: Option<u64>) -> Option<u64> {
-        let (version, settings) = (&self.identity.version, &self.config.settings);
-        let is_enabled =
-            settings.gates.applies(Gate::MemoryQoS, version) && !self.has(Defect::MemoryHighMissing);
+        let is_enabled = self.config.settings.gates.memory_qos && !self.has(Defect::MemoryHighMissing);
         if !is_enabled || self.identity.cgroup == CgroupVersion::V1 {
             return None;
         }
-        let default = (!version.at_least(37)).then_some(MEMORY_THROTTLING_FACTOR);
+        let default = (!self.identity.version.at_least(37)).then_some(MEMORY_THROTTLING_FACTOR);
         let factor = self.config.file.get("memoryThrottlingFactor").and_then(Value::as_f64).or(default)?;
         let request = container.memory_request().and_then(bytes).unwrap_or(0);
         let limit = container.memory_limit().and_then(bytes);
@@ -410,6 +407,8 @@ impl Kubelet {
         allocatable: Option<u64>,
     ) -> Vec<Mount> {
         let unsized_volumes = self.has(Defect::MemoryVolumeUnsized);
+        let pod_limit = manifest.memory_limit();
+        let ignores_stated = pod_limit.is_some() && self.has(Defect::MemoryVolumeSizedByThePodLimit);
         let mounts = container.volume_mounts.iter().map(|mount| {
             let volume = manifest.spec.volumes.iter().find(|volume| volume.name == mount.name);
             let dir = volume.and_then(|volume| volume.empty_dir.as_ref());
@@ -417,7 +416,8 @@ impl Kubelet {
             let stated = dir.and_then(|dir| u64::try_from(dir.size_limit.as_ref()?.value()).ok());
             // Minimum of the allocatable memory, the pod's limit, and the volume's size limit
             // (`SizeMemoryBackedVolumes`).
-            let sizes = [allocatable, manifest.memory_limit(), stated.filter(|stated| *stated > 0)];
+            let stated = stated.filter(|stated| *stated > 0 && !ignores_stated);
+            let sizes = [allocatable, pod_limit, stated];
             Mount {
                 path: mount.mount_path.clone(),
                 volume: mount.name.clone(),

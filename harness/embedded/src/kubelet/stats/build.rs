@@ -15,7 +15,6 @@ use super::group::{Group, Measured};
 use super::state::VolumeUse;
 use crate::context::SimContext;
 use crate::defect::Defect;
-use crate::kubelet::config::Gate;
 use crate::kubelet::pods::{ActivePod, RunningContainer};
 use crate::kubelet::state::Kubelet;
 use crate::machine::{Cgroup, DiskUse, Filesystem, Machine, MemoryUse};
@@ -104,9 +103,8 @@ impl<'a> SummaryBuilder<'a> {
             "failed to get root cgroup stats: failed to get cgroup stats for \"/\": failed to get container info for \"/\": \
              unknown container \"/\"",
         )?;
-        let (gates, version) = (&kubelet.config.settings.gates, &kubelet.identity.version);
-        let is_from_runtime = gates.applies(Gate::PodAndContainerStatsFromCRI, version)
-            && !kubelet.has(Defect::SummaryNeverFromRuntime);
+        let gates = &kubelet.config.settings.gates;
+        let is_from_runtime = gates.statistics_from_runtime && !kubelet.has(Defect::SummaryNeverFromRuntime);
         Ok(Self { kubelet, machine, now: ctx.now, epoch: ctx.epoch(), root, is_from_runtime })
     }
 
@@ -152,9 +150,8 @@ impl<'a> SummaryBuilder<'a> {
         };
         // Since 1.37 (`adjustForHugePages` of `pkg/kubelet/server/stats/summary.go`,
         // kubernetes/kubernetes#138127).
-        let settings = &self.kubelet.config.settings;
         let version = &self.kubelet.identity.version;
-        let is_aware = match settings.gates.applies(Gate::HugepageAwareEviction, version) {
+        let is_aware = match self.kubelet.config.settings.gates.huge_pages_are_unavailable {
             true => !self.kubelet.has(Defect::SummaryCountsHugePages),
             false => self.kubelet.has(Defect::SummaryNeverCountsHugePages) && version.at_least(37),
         };
@@ -202,7 +199,10 @@ impl<'a> SummaryBuilder<'a> {
         // Since 1.31 the sum over the containers that cAdvisor knows; before, the processes in the
         // pod's own cgroup, which has none (`addProcessStats`).
         let counts = containers.iter().filter_map(|(_, count)| *count);
-        let count = counts.reduce(|one, other| one + other);
+        let count = match self.kubelet.has(Defect::SummaryProcessesOfLargest) {
+            true => counts.max(),
+            false => counts.reduce(|one, other| one + other),
+        };
         let containers: Vec<ContainerStats> =
             containers.into_iter().map(|(container, _)| container).collect();
         let group = Cgroup::Pod(metadata.uid.clone());

@@ -15,8 +15,18 @@ pub(super) struct Condition {
     message: &'static str,
     /// Reason of the event about the condition.
     pub event: &'static str,
-    /// True if every update changes the time of the transition, a defect.
-    transition_moves: bool,
+    transition: Transition,
+}
+
+/// When the time of the last transition changes.
+#[derive(Clone, Copy, Debug)]
+enum Transition {
+    /// When the status changes.
+    WithStatus,
+    /// At every update: a defect.
+    EveryUpdate,
+    /// Only with the first report of the condition: a defect.
+    FirstReport,
 }
 
 /// Returns the three pressure conditions.
@@ -32,8 +42,12 @@ pub(super) fn pressure(held: &[NodeCondition], defects: &Defects) -> Vec<Conditi
         };
         let differs = defects.has(Defect::PressureEventReasonDiffers);
         let event = if differs { "NodeConditionChanged" } else { reported.event };
-        let transition_moves = defects.has(Defect::PressureTransitionMoves);
-        Condition { reason, message, event, transition_moves, ..reported }
+        let transition = match () {
+            () if defects.has(Defect::PressureTransitionMoves) => Transition::EveryUpdate,
+            () if defects.has(Defect::PressureTransitionStays) && !is_held => Transition::FirstReport,
+            () => Transition::WithStatus,
+        };
+        Condition { reason, message, event, transition, ..reported }
     };
     let kinds = [
         (NodeCondition::MemoryPressure, Defect::MemoryPressureMissing),
@@ -51,7 +65,7 @@ pub(super) fn ready() -> Condition {
         reason: "KubeletReady",
         message: "kubelet is posting ready status",
         event: "NodeReady",
-        transition_moves: false,
+        transition: Transition::WithStatus,
     }
 }
 
@@ -81,7 +95,7 @@ fn condition(kind: NodeCondition, held: bool) -> Condition {
         }
     };
     let status = if held { "True" } else { "False" };
-    Condition { kind: kind.as_str(), status, reason, message, event, transition_moves: false }
+    Condition { kind: kind.as_str(), status, reason, message, event, transition: Transition::WithStatus }
 }
 
 impl Condition {
@@ -94,9 +108,12 @@ impl Condition {
 
     /// Writes the condition to those of a node; other conditions are kept.
     pub(super) fn write(&self, reported: &mut Vec<core::NodeCondition>, now: &Time) {
-        let is_same =
-            |before: &&core::NodeCondition| before.type_ == self.kind && before.status == self.status;
-        let before = reported.iter().find(is_same).filter(|_| !self.transition_moves);
+        let is_same = |before: &&core::NodeCondition| match self.transition {
+            Transition::WithStatus => before.status == self.status,
+            Transition::EveryUpdate => false,
+            Transition::FirstReport => true,
+        };
+        let before = reported.iter().filter(|before| before.type_ == self.kind).find(is_same);
         let since = before.map_or_else(|| Some(now.clone()), |before| before.last_transition_time.clone());
         let condition = core::NodeCondition {
             type_: self.kind.to_owned(),

@@ -42,8 +42,8 @@ fn merged(runs: Vec<Run>) -> Result<Merge, MergeError> {
 fn outcome(merge: &Merge) -> (Vec<String>, Vec<String>) {
     let state = fixtures::state_after(&merge.events);
     let line = |ended: &crate::run_state::EndedCase| {
-        let (id, judgement) = (&ended.id, &ended.judgement);
-        format!("{} on {} #{}: {}, {}", id.case, id.kubelet, id.attempt, judgement.verdict, judgement.why)
+        let (id, result) = (&ended.id, &ended.result);
+        format!("{} on {} #{}: {}, {}", id.case, id.kubelet, id.attempt, result.verdict, result.why)
     };
     let mut verdicts: Vec<String> = state.ended.iter().map(line).collect();
     verdicts.sort();
@@ -109,7 +109,7 @@ fn cases_of_a_killed_run_are_errors_without_another_verdict() {
     );
     assert_eq!(notes, ["The run in killed has no end: it was killed, or is still going on."]);
     let state = fixtures::state_after(&merge.events);
-    let phases: Vec<_> = state.ended.iter().filter_map(|ended| ended.judgement.phase).collect();
+    let phases: Vec<_> = state.ended.iter().filter_map(|ended| ended.result.phase).collect();
     assert_eq!((phases, state.running.len()), (vec![Phase::Observe], 0));
 }
 
@@ -254,7 +254,7 @@ fn evidence_and_reports_of_all_attempts_are_written() {
 
 /// Verdicts by case, kubelet and attempt.
 fn verdicts(state: &RunState) -> BTreeMap<String, Verdict> {
-    let entry = |ended: &crate::run_state::EndedCase| (ended.id.full_title(), ended.judgement.verdict);
+    let entry = |ended: &crate::run_state::EndedCase| (ended.id.full_title(), ended.result.verdict);
     state.ended.iter().map(entry).collect()
 }
 

@@ -1,5 +1,6 @@
 //! Decisions of the eviction manager: the test vectors of `eviction_manager_test.go`.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::{Candidate, Manager, Plan, Settings, SyncResult, Victim};
@@ -39,8 +40,10 @@ enum Outcome {
 
 impl Lab {
     fn new(version: u32, settings: Settings) -> Self {
+        let version = KubeletVersion::from_minor(version);
+        let gates = FeatureGates::new(&BTreeMap::new(), &version);
         Self {
-            manager: Manager::new(KubeletVersion::from_minor(version), settings),
+            manager: Manager::new(version, Settings { gates, ..settings }),
             pods: Vec::new(),
             stats: Vec::new(),
             now: Time::ZERO,

@@ -63,7 +63,7 @@ fn a_resize_beyond_the_node_is_infeasible() {
 }
 
 #[test]
-fn a_deferred_resize_is_allocated_when_another_pod_has_gone() {
+fn a_deferred_resize_waits_until_another_pod_has_gone() {
     for minor in [34, 36] {
         let mut lab = Lab::new(minor);
         let allocatable = lab.simulation.store.get(Kind::Node, "", "n1").unwrap()["status"]["allocatable"]
@@ -82,6 +82,11 @@ fn a_deferred_resize_is_allocated_when_another_pod_has_gone() {
         let message = "Node didn't have enough resource: memory, requested: ";
         assert!(condition["message"].as_str().unwrap().starts_with(message), "{condition}");
         assert_eq!(lab.allocated("p").0, "10Mi");
+        // A restarted kubelet reads what it allocated from a file, not from the spec.
+        lab.simulation.with(|_, nodes, ctx| nodes.get_mut("n1").unwrap().kubelet.restart(ctx));
+        lab.seconds(4);
+        assert_eq!(lab.allocated("p").0, "10Mi", "1.{minor}");
+        assert_eq!(lab.condition("p", "PodResizePending")["reason"], "Deferred", "1.{minor}");
         let options = DeleteOptions { grace: Some(1), ..DeleteOptions::default() };
         lab.simulation.with(|_, _, ctx| delete(ctx, Kind::Pod, "default", "q", options).map(drop)).unwrap();
         lab.seconds(10);

@@ -1,19 +1,19 @@
-//! The pod specs of a case, wherever its manifests contain them.
+//! Pod specs of a case, located in its manifests.
 
 use serde_json::{Map, Value};
 
-use crate::pod_template::PodTemplate;
+use crate::manifest_types::PodSpecManifest;
 use crate::schema::Case;
 use crate::step::{Action, ApiRequest, ObjectPatch};
 
-/// The spec of a pod, or of the pods that another object creates.
+/// A pod spec in a manifest of a case, with its object.
 #[derive(Clone, Debug)]
-pub struct PodSpec<'a> {
+pub struct LocatedPodSpec<'a> {
     /// Kind and name of the object, such as `Deployment web`.
     pub object: String,
     /// Number of pods: the replicas or the parallelism of the object, 1 by default; at least those
     /// of any patch of the object.
-    pub count: u64,
+    pub replicas: u64,
     /// The spec as the manifest states it.
     pub spec: &'a Map<String, Value>,
     /// True if evictlab completes the spec before it creates the object: that of a pod, or
@@ -21,14 +21,14 @@ pub struct PodSpec<'a> {
     pub is_completed: bool,
 }
 
-impl PodSpec<'_> {
+impl LocatedPodSpec<'_> {
     /// Parses the spec.
     ///
     /// # Errors
     /// A field has a value of a wrong type, which only a patch or an object of an unknown kind can
     /// have.
-    pub fn template(&self) -> Result<PodTemplate, serde_json::Error> {
-        PodTemplate::parse(self.spec)
+    pub fn parse(&self) -> Result<PodSpecManifest, serde_json::Error> {
+        PodSpecManifest::parse(self.spec)
     }
 }
 
@@ -46,28 +46,33 @@ pub fn case_name(manifest: &Map<String, Value>) -> Option<&str> {
 impl Case {
     /// Returns the specs of all pods that the case can create, including those of static pods, of
     /// pod templates and of patches.
-    pub fn pod_specs(&self) -> Vec<PodSpec<'_>> {
-        let mut specs = Vec::new();
-        for pod in self.pods.iter().chain(&self.static_pods) {
-            collect(&describe(pod, "Pod"), 1, pod, &mut specs);
-        }
-        for object in self.objects.iter().chain(self.created_objects()) {
-            let first = specs.len();
-            collect(&describe(object, "object"), count(object), object, &mut specs);
-            let completed = completed_spec(object);
-            for found in &mut specs[first..] {
-                found.is_completed = completed.is_some_and(|spec| std::ptr::eq(spec, found.spec));
-            }
+    pub fn pod_specs(&self) -> Vec<LocatedPodSpec<'_>> {
+        let mut specs = self.initial_pod_specs();
+        for object in self.created_objects() {
+            collect_of_object(object, &mut specs);
         }
         for patch in self.patches() {
             let object = format!("{} {}", patch.kind.as_str(), patch.name);
             // A patch of the template does not repeat the replicas.
-            let of_object = specs.iter().filter(|spec| spec.object == object).map(|spec| spec.count).max();
-            let count = count(&patch.patch).max(of_object.unwrap_or(1));
-            specs.iter_mut().filter(|spec| spec.object == object).for_each(|spec| spec.count = count);
+            let of_object = specs.iter().filter(|spec| spec.object == object).map(|spec| spec.replicas).max();
+            let replicas = replicas(&patch.patch).max(of_object.unwrap_or(1));
+            specs.iter_mut().filter(|spec| spec.object == object).for_each(|spec| spec.replicas = replicas);
             let first = specs.len();
-            collect(&object, count, &patch.patch, &mut specs);
+            collect(&object, replicas, &patch.patch, &mut specs);
             specs[first..].iter_mut().for_each(|found| found.is_completed = false);
+        }
+        specs
+    }
+
+    /// Returns the specs of the pods that exist before the steps: those of pods, static pods and
+    /// objects.
+    pub(crate) fn initial_pod_specs(&self) -> Vec<LocatedPodSpec<'_>> {
+        let mut specs = Vec::new();
+        for pod in self.pods.iter().chain(&self.static_pods) {
+            collect(&describe(pod, "Pod"), 1, pod, &mut specs);
+        }
+        for object in &self.objects {
+            collect_of_object(object, &mut specs);
         }
         specs
     }
@@ -87,7 +92,8 @@ fn describe(manifest: &Map<String, Value>, default_kind: &str) -> String {
     format!("{kind} {name}")
 }
 
-fn count(manifest: &Map<String, Value>) -> u64 {
+/// Returns the number of pods that an object states, 1 by default.
+fn replicas(manifest: &Map<String, Value>) -> u64 {
     let field = |name: &str| manifest.get("spec")?.get(name)?.as_u64();
     field("replicas").or_else(|| field("parallelism")).unwrap_or(1)
 }
@@ -101,21 +107,36 @@ fn completed_spec(object: &Map<String, Value>) -> Option<&Map<String, Value>> {
     }
 }
 
-/// Adds the nested objects that have containers.
-fn collect<'a>(object: &str, count: u64, map: &'a Map<String, Value>, specs: &mut Vec<PodSpec<'a>>) {
-    if map.get("containers").is_some_and(Value::is_array) {
-        specs.push(PodSpec { object: object.to_owned(), count, spec: map, is_completed: true });
-        return;
-    }
-    for value in map.values() {
-        collect_nested(object, count, value, specs);
+/// Adds the pod specs of an object.
+fn collect_of_object<'a>(object: &'a Map<String, Value>, specs: &mut Vec<LocatedPodSpec<'a>>) {
+    let first = specs.len();
+    collect(&describe(object, "object"), replicas(object), object, specs);
+    let completed = completed_spec(object);
+    for found in &mut specs[first..] {
+        found.is_completed = completed.is_some_and(|spec| std::ptr::eq(spec, found.spec));
     }
 }
 
-fn collect_nested<'a>(object: &str, count: u64, value: &'a Value, specs: &mut Vec<PodSpec<'a>>) {
+/// Adds the nested objects that have containers.
+fn collect<'a>(
+    object: &str,
+    replicas: u64,
+    map: &'a Map<String, Value>,
+    specs: &mut Vec<LocatedPodSpec<'a>>,
+) {
+    if map.get("containers").is_some_and(Value::is_array) {
+        specs.push(LocatedPodSpec { object: object.to_owned(), replicas, spec: map, is_completed: true });
+        return;
+    }
+    for value in map.values() {
+        collect_nested(object, replicas, value, specs);
+    }
+}
+
+fn collect_nested<'a>(object: &str, replicas: u64, value: &'a Value, specs: &mut Vec<LocatedPodSpec<'a>>) {
     match value {
-        Value::Object(map) => collect(object, count, map, specs),
-        Value::Array(items) => items.iter().for_each(|item| collect_nested(object, count, item, specs)),
+        Value::Object(map) => collect(object, replicas, map, specs),
+        Value::Array(items) => items.iter().for_each(|item| collect_nested(object, replicas, item, specs)),
         _ => {}
     }
 }
@@ -154,7 +175,7 @@ mod tests {
                 {patch: {kind: Deployment, name: other, patch: {spec: {replicas: 9}}}}]}",
         )
         .unwrap();
-        let counts: Vec<u64> = case.pod_specs().into_iter().map(|found| found.count).collect();
+        let counts: Vec<u64> = case.pod_specs().into_iter().map(|found| found.replicas).collect();
         assert_eq!(counts, [5, 5]);
     }
 }

@@ -54,8 +54,8 @@ fn name_absent_values(schema: &mut Value) {
     }
 }
 
-/// Returns a schema without references that also rejects every key without a description of its
-/// own. Tests check documents against it.
+/// Returns a schema without references that also rejects keys that the schema does not define.
+/// Tests check documents against it.
 pub fn closed_schema(mut schema: Value) -> Value {
     close(&mut schema);
     schema

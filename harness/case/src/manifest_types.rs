@@ -1,4 +1,4 @@
-//! Pod specs of manifests, with the fields that evictlab reads or completes.
+//! Types of manifests, with the fields that evictlab reads or completes.
 //!
 //! All other fields are kept as they are, so that a case can use fields of any kubelet version. A
 //! field with the value `null` counts as one that is not stated, as in the API.
@@ -24,7 +24,7 @@ pub fn containers_of(spec: &Map<String, Value>) -> impl Iterator<Item = (&'stati
 /// The manifest of an object with a spec of type `S`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct ObjectTemplate<S> {
+pub struct ObjectManifest<S> {
     /// API group and version.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub api_version: Option<String>,
@@ -33,7 +33,7 @@ pub struct ObjectTemplate<S> {
     pub kind: Option<String>,
     /// Metadata.
     #[serde(default)]
-    pub metadata: MetadataTemplate,
+    pub metadata: MetadataManifest,
     /// The spec, if the object has one.
     #[serde(default = "Option::default", skip_serializing_if = "Option::is_none")]
     pub spec: Option<S>,
@@ -45,7 +45,7 @@ pub struct ObjectTemplate<S> {
 /// The metadata of a manifest.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct MetadataTemplate {
+pub struct MetadataManifest {
     /// Name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
@@ -62,39 +62,39 @@ pub struct MetadataTemplate {
 
 /// The spec of an object that creates pods, such as a Deployment or a Job.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct WorkloadTemplate {
+pub struct WorkloadSpecManifest {
     /// Template of the pods.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub template: Option<PodTemplateField>,
+    pub template: Option<PodTemplateSpec>,
     /// The other fields.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
 
-/// The field `template` of an object that creates pods.
+/// The field `template` of an object that creates pods: a `PodTemplateSpec` of Kubernetes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct PodTemplateField {
+pub struct PodTemplateSpec {
     /// Spec of the pods.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub spec: Option<PodTemplate>,
+    pub spec: Option<PodSpecManifest>,
     /// The other fields.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
 
-/// The spec of a pod, or of the pods that another object creates.
+/// The spec of a pod, or of the pods that another object creates: a `PodSpec` of Kubernetes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct PodTemplate {
+pub struct PodSpecManifest {
     /// Init containers, including sidecars.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub init_containers: Option<Vec<ContainerTemplate>>,
+    pub init_containers: Option<Vec<ContainerManifest>>,
     /// Regular containers.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub containers: Option<Vec<ContainerTemplate>>,
+    pub containers: Option<Vec<ContainerManifest>>,
     /// Resources of the whole pod.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub resources: Option<ResourcesTemplate>,
+    pub resources: Option<ResourcesManifest>,
     /// Name of the node of a pod that bypasses the scheduler.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node_name: Option<String>,
@@ -124,7 +124,7 @@ pub struct PodTemplate {
     pub host_ipc: Option<bool>,
     /// Volumes.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub volumes: Option<Vec<VolumeTemplate>>,
+    pub volumes: Option<Vec<VolumeManifest>>,
     /// The other fields.
     #[serde(flatten)]
     pub other: Map<String, Value>,
@@ -133,7 +133,7 @@ pub struct PodTemplate {
 /// A container of a manifest.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct ContainerTemplate {
+pub struct ContainerManifest {
     /// Name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
@@ -145,16 +145,16 @@ pub struct ContainerTemplate {
     pub image_pull_policy: Option<String>,
     /// Environment variables.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub env: Option<Vec<VariableTemplate>>,
+    pub env: Option<Vec<VariableManifest>>,
     /// Requests and limits.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub resources: Option<ResourcesTemplate>,
+    pub resources: Option<ResourcesManifest>,
     /// Privileges.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub security_context: Option<SecurityTemplate>,
+    pub security_context: Option<SecurityManifest>,
     /// Ports.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub ports: Option<Vec<PortTemplate>>,
+    pub ports: Option<Vec<PortManifest>>,
     /// The other fields.
     #[serde(flatten)]
     pub other: Map<String, Value>,
@@ -162,7 +162,7 @@ pub struct ContainerTemplate {
 
 /// An environment variable of a container.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct VariableTemplate {
+pub struct VariableManifest {
     /// Name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
@@ -173,7 +173,7 @@ pub struct VariableTemplate {
 
 /// Requests and limits of a container or a pod, by resource. An amount is a text or a number.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct ResourcesTemplate {
+pub struct ResourcesManifest {
     /// Requests.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requests: Option<Map<String, Value>>,
@@ -187,13 +187,13 @@ pub struct ResourcesTemplate {
 
 /// The security context of a container.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct SecurityTemplate {
+pub struct SecurityManifest {
     /// True if the container has all privileges of the node.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub privileged: Option<bool>,
     /// Capabilities.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub capabilities: Option<CapabilitiesTemplate>,
+    pub capabilities: Option<CapabilitiesManifest>,
     /// The other fields.
     #[serde(flatten)]
     pub other: Map<String, Value>,
@@ -201,7 +201,7 @@ pub struct SecurityTemplate {
 
 /// Changes of the capabilities of a container.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct CapabilitiesTemplate {
+pub struct CapabilitiesManifest {
     /// Added capabilities.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub add: Option<Vec<String>>,
@@ -213,7 +213,7 @@ pub struct CapabilitiesTemplate {
 /// A port of a container.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct PortTemplate {
+pub struct PortManifest {
     /// Port of the node.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host_port: Option<i64>,
@@ -225,10 +225,10 @@ pub struct PortTemplate {
 /// A volume of a pod.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct VolumeTemplate {
+pub struct VolumeManifest {
     /// Directory or file of the node.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub host_path: Option<HostPathTemplate>,
+    pub host_path: Option<HostPathManifest>,
     /// The other fields.
     #[serde(flatten)]
     pub other: Map<String, Value>,
@@ -236,7 +236,7 @@ pub struct VolumeTemplate {
 
 /// A directory or file of the node.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct HostPathTemplate {
+pub struct HostPathManifest {
     /// Path on the node.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
@@ -245,7 +245,7 @@ pub struct HostPathTemplate {
     pub other: Map<String, Value>,
 }
 
-impl PodTemplate {
+impl PodSpecManifest {
     /// Parses a pod spec.
     ///
     /// # Errors
@@ -255,17 +255,17 @@ impl PodTemplate {
     }
 
     /// Returns all containers, in the order in which they start.
-    pub fn all_containers(&self) -> impl Iterator<Item = &ContainerTemplate> {
+    pub fn all_containers(&self) -> impl Iterator<Item = &ContainerManifest> {
         self.init_containers.iter().chain(&self.containers).flatten()
     }
 
     /// Returns all containers for changes, in the order in which they start.
-    pub fn all_containers_mut(&mut self) -> impl Iterator<Item = &mut ContainerTemplate> {
+    pub fn all_containers_mut(&mut self) -> impl Iterator<Item = &mut ContainerManifest> {
         self.init_containers.iter_mut().chain(&mut self.containers).flatten()
     }
 }
 
-impl ContainerTemplate {
+impl ContainerManifest {
     /// Returns a limit; `None` if the container does not state it, or not as a quantity.
     pub fn limit(&self, resource: &str) -> Option<Quantity> {
         self.resources.as_ref()?.limit(resource)
@@ -280,7 +280,7 @@ impl ContainerTemplate {
     }
 }
 
-impl ResourcesTemplate {
+impl ResourcesManifest {
     /// Returns a limit; `None` if it is not stated, or not as a quantity.
     pub fn limit(&self, resource: &str) -> Option<Quantity> {
         match self.limits.as_ref()?.get(resource)? {
@@ -321,7 +321,7 @@ mod tests {
             "volumes": [{"name": "v", "hostPath": {"path": "/", "type": "Directory"}}, {"emptyDir": {"newField": 6}}],
             "newField": 18_446_744_073_709_551_615_u64,
         });
-        let template = PodTemplate::parse(spec.as_object().unwrap()).unwrap();
+        let template = PodSpecManifest::parse(spec.as_object().unwrap()).unwrap();
         assert_eq!(serde_json::to_value(&template).unwrap(), spec);
         let names: Vec<_> = template.all_containers().map(|container| container.name.as_deref()).collect();
         assert_eq!(names, [Some("i"), Some("c")]);
@@ -330,13 +330,13 @@ mod tests {
     #[test]
     fn values_of_a_wrong_type_are_errors() {
         for spec in [json!({"containers": [{"env": 3}]}), json!({"hostPID": "yes"}), json!({"volumes": {}})] {
-            assert!(PodTemplate::parse(spec.as_object().unwrap()).is_err(), "{spec}");
+            assert!(PodSpecManifest::parse(spec.as_object().unwrap()).is_err(), "{spec}");
         }
     }
 
     #[test]
     fn limits_are_texts_or_numbers() {
-        let resources: ResourcesTemplate =
+        let resources: ResourcesManifest =
             serde_json::from_value(json!({"limits": {"memory": "1Ki", "cpu": 2, "a/b": true}})).unwrap();
         let limit = |resource: &str| resources.limit(resource).map(|limit| limit.value());
         assert_eq!(["memory", "cpu", "a/b", "c"].map(limit), [Some(1024), Some(2), None, None]);

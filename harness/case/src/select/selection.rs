@@ -2,15 +2,15 @@
 
 use std::borrow::Borrow;
 use std::collections::BTreeSet;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use regex::Regex;
 
 use super::Shard;
 use super::label_filter::LabelFilter;
-use crate::load::{STDIN, order};
+use crate::load::sort_key;
+use crate::origin::STDIN;
 use crate::{CaseFiles, LoadErrors, LoadedCase, ParsedCase, Source, Upstream, duplicate_names, nearest};
 
 /// Selection criteria. Each applies to the cases that the previous ones selected.
@@ -31,7 +31,7 @@ pub struct Selection {
     pub shard: Option<Shard>,
 }
 
-/// Reason why a selection is empty.
+/// Selecting cases failed.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum SelectError {
     /// The case files cannot be loaded.
@@ -65,7 +65,7 @@ pub enum SelectError {
     },
     /// The focus selects no case.
     #[error(
-        "failed to select cases: the focus {} matches none of {count} cases by \"suite/case about\"\nhelp: {}",
+        "failed to select cases: the focus {} matches none of {count} cases (matched against \"SUITE/CASE DESCRIPTION\")\nhelp: {}",
         .focus.join(" or "),
         .nearest.as_ref().map_or_else(|| "list the cases with `evictlab list`".to_owned(), |near| format!("did you mean `{near}`?"))
     )]
@@ -231,12 +231,12 @@ fn find_by_names<C: Borrow<ParsedCase>>(
     let mut selected = load(CaseFiles::read_paths(&paths))?;
     selected.extend(named);
     let mut seen = BTreeSet::new();
-    selected.retain(|case| seen.insert(canonical_path(parsed(case))));
+    selected.retain(|case| seen.insert(parsed(case).origin.canonical()));
     let duplicates = duplicate_names(&selected);
     if !duplicates.is_empty() {
         return Err(LoadErrors(duplicates).into());
     }
-    selected.sort_by_key(order);
+    selected.sort_by_key(sort_key);
     Ok(selected)
 }
 
@@ -265,13 +265,10 @@ fn is_path(name: &str) -> bool {
         || name.starts_with(['.', '/'])
 }
 
-/// Returns a unique path of the case's file.
-fn canonical_path(case: &ParsedCase) -> PathBuf {
-    fs::canonicalize(&case.shown).unwrap_or_else(|_| PathBuf::from(&case.shown))
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     const FILES: &[(&str, &str)] = &[
@@ -371,6 +368,8 @@ mod tests {
         assert!(both.starts_with("two cases are named `requests-decide`"), "{both}");
         // Broken files that are not selected are ignored.
         fs::write(path("limits/broken.yaml"), "?").unwrap();
-        assert!(select(&[path("message/")]).is_ok() && select(&[path("limits/")]).is_err());
+        assert_eq!(select(&[path("message/")]).as_deref(), Ok("requests-decide sidecars-are-named"));
+        let broken = select(&[path("limits/")]).unwrap_err();
+        assert!(broken.contains("limits/broken.yaml") && broken.contains("1 problem in 1 file"), "{broken}");
     }
 }

@@ -1,5 +1,7 @@
 //! The evidence of a case, decoded and grouped by pod.
 
+use std::collections::HashSet;
+
 use evictlab_rules::KubeletVersion;
 use evictlab_rules::invariant::{EvictedEvent, evicted_events};
 use evictlab_rules::message::EvictionMessage;
@@ -31,12 +33,12 @@ pub(crate) struct CaseEvidence<'a> {
     pub(crate) samples: Vec<Sample>,
     pub(crate) thresholds: Vec<Threshold>,
     /// The API's answer that rejected an ephemeral container.
-    pub(crate) rejection: Option<&'a ApiAnswer>,
+    pub(crate) ephemeral_container_error: Option<&'a ApiAnswer>,
     /// The events, if one was lost or delivered twice.
     unreliable_events: Option<UnreliableEvents>,
-    /// The assertions that the known bug replaces with others on events: that events are missing
-    /// may be the bug itself.
-    about_lost_events: Vec<String>,
+    /// Descriptions of assertions on events that the known bug replaces. Missing events do not make
+    /// them inconclusive: they may be the bug itself.
+    assertions_excused_by_bug: Vec<String>,
 }
 
 /// The evidence of one pod of the case.
@@ -59,7 +61,7 @@ pub(crate) struct PodEvidence<'a> {
     /// The message of the kubelet's `DisruptionTarget` condition.
     pub(crate) condition: Option<&'a str>,
     /// The reason why the kubelet rejected the pod at admission.
-    pub(crate) rejection: Option<String>,
+    pub(crate) admission_rejection: Option<String>,
     /// True if its status reports a rejection because of node pressure, and no event does.
     pub(crate) lacks_rejection_event: bool,
     /// Its other warning events, as `reason: message`, without consecutive duplicates.
@@ -73,10 +75,10 @@ pub(crate) struct PodEvidence<'a> {
 
 impl<'a> CaseEvidence<'a> {
     pub(crate) fn new(case: &Case, kubelet: &'a KubeletVersion, observations: &'a Observations) -> Self {
-        let evictions = evicted_events(without_repeated_uids(&observations.events));
+        let evictions = evicted_events(latest_versions(&observations.events));
         let created = observations.pods_created.iter();
         let pods: Vec<_> = created.map(|pod| PodEvidence::new(pod, observations, &evictions)).collect();
-        let lost = unreliable_events(&pods, observations);
+        let unreliable_events = unreliable_events(&pods, observations);
         let bug = known_bug(case, kubelet, observations.cgroup);
         let of_bug = bug.into_iter().flat_map(|bug| &bug.that);
         let replaces = |what: &str| case.expect.that.iter().any(|assertion| assertion.what == what);
@@ -85,13 +87,13 @@ impl<'a> CaseEvidence<'a> {
         Self {
             kubelet,
             observations,
-            unreliable_events: lost,
-            about_lost_events: about_events.map(|of_bug| of_bug.what.clone()).collect(),
+            unreliable_events,
+            assertions_excused_by_bug: about_events.map(|of_bug| of_bug.what.clone()).collect(),
             pods,
             evictions,
             samples: observations.samples.decode().collect(),
             thresholds: observations.thresholds(),
-            rejection: observations.refused.as_deref(),
+            ephemeral_container_error: observations.refused.as_deref(),
         }
     }
 
@@ -101,17 +103,18 @@ impl<'a> CaseEvidence<'a> {
 
     /// Returns the reason why an expression has no value: it reads evidence that was not collected,
     /// or events of which one was lost or delivered twice. `what` is the assertion's description.
-    pub(crate) fn lost(&self, what: &str, expression: &Expression) -> Option<Inconclusive> {
-        let lost = |missing: &MissingEvidence| Inconclusive::evidence_lost(format!("{what}: {missing}"));
+    pub(crate) fn missing_evidence_for(&self, what: &str, expression: &Expression) -> Option<Inconclusive> {
+        let inconclusive =
+            |missing: &MissingEvidence| Inconclusive::evidence_lost(format!("{what}: {missing}"));
         let affects = |missing: &&MissingEvidence| missing.source.affects(expression);
         if let Some(missing) = self.observations.missing.iter().find(affects) {
-            return Some(lost(missing));
+            return Some(inconclusive(missing));
         }
-        let is_about_lost_events = self.about_lost_events.iter().any(|of_bug| of_bug == what);
-        let unreliable = self.unreliable_events.as_ref().filter(|_| !is_about_lost_events)?;
+        let is_excused = self.assertions_excused_by_bug.iter().any(|of_bug| of_bug == what);
+        let unreliable = self.unreliable_events.as_ref().filter(|_| !is_excused)?;
         affects(&&unreliable.missing).then(|| Inconclusive {
             pod_without_event: unreliable.pod_without_event.clone(),
-            ..lost(&unreliable.missing)
+            ..inconclusive(&unreliable.missing)
         })
     }
 
@@ -119,7 +122,7 @@ impl<'a> CaseEvidence<'a> {
     /// the known bug is about missing events.
     pub(crate) fn eviction_without_event(&self) -> Option<Inconclusive> {
         let pod = self.pods.iter().find(|pod| pod.lacks_event())?;
-        self.about_lost_events.is_empty().then(|| pod.missing_event())
+        self.assertions_excused_by_bug.is_empty().then(|| pod.missing_event())
     }
 
     /// Returns the reason why a pod without a report of its eviction may have been evicted; `None`
@@ -144,9 +147,6 @@ impl<'a> CaseEvidence<'a> {
     }
 }
 
-/// Fields of an event's metadata that differ between two objects with the same content.
-const OWN_FIELDS: [&str; 4] = ["name", "uid", "resourceVersion", "creationTimestamp"];
-
 /// The events as missing evidence.
 struct UnreliableEvents {
     missing: MissingEvidence,
@@ -159,22 +159,14 @@ struct UnreliableEvents {
 fn unreliable_events(pods: &[PodEvidence<'_>], observations: &Observations) -> Option<UnreliableEvents> {
     let missing = |cause: String| MissingEvidence::new(EvidenceSource::Events, cause);
     if let Some(pod) = pods.iter().find(|pod| pod.lacks_event() || pod.lacks_rejection_event) {
-        let lost = pod.missing_event();
+        let reason = pod.missing_event();
         return Some(UnreliableEvents {
-            missing: missing(lost.why),
-            pod_without_event: lost.pod_without_event,
+            missing: missing(reason.why),
+            pod_without_event: reason.pod_without_event,
         });
     }
-    let content = |event: &RecordedEvent| {
-        let mut event = event.json().clone();
-        let metadata = event.get_mut("metadata").and_then(Value::as_object_mut);
-        if let Some(metadata) = metadata {
-            metadata.retain(|field, _| !OWN_FIELDS.contains(&field.as_str()));
-        }
-        event
-    };
     let evicted = observations.events.iter().filter(|event| event.reason() == "Evicted");
-    let contents: Vec<(&RecordedEvent, Value)> = evicted.map(|event| (event, content(event))).collect();
+    let contents: Vec<(&RecordedEvent, Value)> = evicted.map(|event| (event, event.content())).collect();
     let is_repeated =
         |index: usize| contents[..index].iter().any(|(_, content)| *content == contents[index].1);
     let doubled = (0..contents.len()).find(|index| is_repeated(*index));
@@ -190,8 +182,8 @@ impl<'a> PodEvidence<'a> {
         let uid = created.uid();
         let find = |pods: &'a [RecordedPod]| pods.iter().find(|pod| pod.uid() == uid);
         let last = find(&observations.pods_final);
-        let gone = find(&observations.pods_gone);
-        let recorded = last.or(gone).unwrap_or(created);
+        let before_deletion = find(&observations.pods_gone);
+        let recorded = last.or(before_deletion).unwrap_or(created);
         let is_own = |event: &&EvictedEvent| uid == Some(event.uid.as_str());
         let (rejections, events): (Vec<_>, Vec<_>) =
             evicted.iter().filter(is_own).cloned().partition(|event| is_rejection(&event.message));
@@ -200,21 +192,21 @@ impl<'a> PodEvidence<'a> {
             observations.events.iter().filter(|event| event.object_uid() == uid).collect();
         let status_rejection = message.filter(|message| is_rejection(message)).map(str::to_owned);
         Self {
-            name: created.case_name().trim_end().to_owned(),
+            name: created.case_name().to_owned(),
             pod: as_ranked(recorded, created, observations.pod_history.get(created.case_name())),
             recorded,
             deletion_requested_at: uid
                 .and_then(|uid| observations.deletion_requests.get(uid).copied())
                 .or_else(|| recorded.deletion_requested_at()),
             gone: last.is_none(),
-            vanished: last.is_none() && gone.is_none(),
+            vanished: last.is_none() && before_deletion.is_none(),
             events,
             status: message.filter(|message| !is_rejection(message)),
             condition: recorded
                 .kubelet_termination_condition()
                 .and_then(|condition| condition.message.as_deref()),
             lacks_rejection_event: status_rejection.is_some() && rejections.is_empty(),
-            rejection: status_rejection
+            admission_rejection: status_rejection
                 .or_else(|| rejections.first().map(|event| event.message.clone()))
                 .or_else(|| admission_failure(recorded)),
             warnings: warnings(&own_events),
@@ -301,13 +293,13 @@ fn as_ranked(
     pod
 }
 
-/// Returns the last version of each event.
-fn without_repeated_uids(events: &[RecordedEvent]) -> impl Iterator<Item = &Value> {
-    let is_last = move |index: &usize| {
-        let uid = events[*index].uid();
-        uid.is_none() || !events[index + 1..].iter().any(|later| later.uid() == uid)
-    };
-    (0..events.len()).filter(is_last).map(|index| events[index].json())
+/// Returns the last version of each event, in the order of the versions.
+fn latest_versions(events: &[RecordedEvent]) -> impl Iterator<Item = &Value> {
+    let mut seen = HashSet::new();
+    let mut latest: Vec<&RecordedEvent> =
+        events.iter().rev().filter(|event| event.uid().is_none_or(|uid| seen.insert(uid))).collect();
+    latest.reverse();
+    latest.into_iter().map(|event| event.json())
 }
 
 fn warnings(events: &[&RecordedEvent]) -> Vec<String> {
