@@ -41,8 +41,9 @@ fn collect(field: &str, requested: &Value, effective: &Value, all: &mut Vec<Diff
         _ if is_equal(requested, effective) => {}
         // Without a field, the kubelet has its default.
         (Value::Null, _) => {}
-        // configz omits fields that are false by default.
+        // configz omits fields that are false or 0 by default.
         (Value::Bool(false), Value::Null) => {}
+        (Value::Number(number), Value::Null) if number.as_i64() == Some(0) => {}
         // The kubelet replaces zero by its default (kubernetes/kubernetes#129548). Cases test this.
         _ if field == "evictionPressureTransitionPeriod"
             && is_equal(requested, &"0s".into())
@@ -70,7 +71,7 @@ mod tests {
     #[test]
     fn compares_only_requested_fields() {
         let zero = "evictionPressureTransitionPeriod";
-        let requested = json!({"evictionHard": {"memory.available": "1Gi"}, "a": "60s", "b": true, "c": [1], "e": false, "f": null, zero: "0s"});
+        let requested = json!({"evictionHard": {"memory.available": "1Gi"}, "a": "60s", "b": true, "c": [1], "e": false, "g": 0, "f": null, zero: "0s"});
         let effective = json!({"evictionHard": {"memory.available": "1Gi", "nodefs.available": "0%"}, "a": "1m0s", "b": true, "c": [1], "d": 4, "f": {"g": 1}, zero: "5m0s"});
         assert_eq!(differences(requested.as_object().unwrap(), &effective), []);
     }
