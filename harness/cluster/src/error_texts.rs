@@ -206,10 +206,8 @@ fn nodes() -> Vec<String> {
         row(NodeError::DiskFull { node: node() }),
         row(NodeError::NotManaged(node())),
         row(NodeError::NotHeld { node: node(), lost: LeaseLost::Deleted }),
-        row(NodeError::NotHeld {
-            node: node(),
-            lost: LeaseLost::Expired { age: Duration::from_secs(100), cause: text("no answer") },
-        }),
+        row(LeaseLost::Deleted),
+        row(LeaseLost::Expired { age: Duration::from_secs(100), cause: text("no answer") }),
         row(NodeError::Exec {
             command: text("cat /etc/hostname"),
             container: text("web"),

@@ -54,7 +54,7 @@ const CAUSES: [(&str, &[&str]); 6] = [
     ),
     (
         "causes that only follow `failed to …: `",
-        &["Stalled", "FinalPodsError::List", "ArchiveError", "QueryError"],
+        &["Stalled", "FinalPodsError::List", "ArchiveError", "QueryError", "LeaseLost"],
     ),
     (
         "reasons of a case that is skipped, which is not a failure",
