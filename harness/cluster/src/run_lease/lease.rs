@@ -311,13 +311,10 @@ impl RunLease {
     /// Waits until the Lease is lost; returns the reason.
     pub async fn lost(&self) -> LeaseLost {
         let mut lost = self.lost.clone();
-        loop {
-            if let Some(reason) = lost.borrow_and_update().clone() {
-                return reason;
-            }
-            if lost.changed().await.is_err() {
-                return std::future::pending().await;
-            }
+        let reason = lost.wait_for(Option::is_some).await.ok().and_then(|reason| reason.clone());
+        match reason {
+            Some(reason) => reason,
+            None => std::future::pending().await,
         }
     }
 }

@@ -269,7 +269,9 @@ impl Manager {
         for (threshold, since) in &self.first_met {
             if !self.is_condition_late(threshold, now.since(*since)) && !self.lacks_condition(threshold) {
                 let at = conditions_met.entry(threshold.signal.condition()).or_insert(now);
-                *at = if keeps_first { *at } else { now };
+                if !keeps_first {
+                    *at = now;
+                }
             }
         }
         let transition = self.transition();
