@@ -1,8 +1,13 @@
 //! File systems in files of kind nodes.
 
 /// Functions for scripts of bash, which put them first. A container has only the loop devices that
-/// existed when it was started. Empty inode tables are not written (`noinit_itable`).
+/// existed when it was started. Empty inode tables are not written (`noinit_itable`). `$volume` is
+/// the volume at `/var`, if a file system in it is mounted over `/var`.
 const FUNCTIONS: &str = r#"
+volume=/kind/evictlab-volume
+image_directory() {
+  if mountpoint -q $volume; then echo $volume; else echo /kind; fi
+}
 require_mkfs() {
   command -v mkfs.ext4 > /dev/null || { echo "the node image has no mkfs.ext4" >&2; exit 1; }
 }
@@ -20,7 +25,8 @@ mount_new_image() { # SIZE IMAGE DIRECTORY [INODES]
 }
 "#;
 
-/// Returns a script that can call `require_mkfs`, `mount_image IMAGE DIRECTORY`, and
+/// Returns a script that can call `image_directory`, which prints the directory for files that
+/// contain a file system, `require_mkfs`, `mount_image IMAGE DIRECTORY`, and
 /// `mount_new_image SIZE IMAGE DIRECTORY [INODES]`, with the size in bytes.
 pub(crate) fn script(body: &str) -> String {
     [FUNCTIONS, body].concat()

@@ -236,6 +236,7 @@ async fn move_to_own_disks(docker: &Docker, [first, second]: [&str; 2]) {
         assert!(!has_own_disk(docker, node).await);
     }
     let images = run(first, "ctr -n k8s.io images ls -q").await;
+    assert!(images.contains("/kube-apiserver:") && images.contains("/etcd:"), "{images}");
     separate_disks(docker, &[first, second]).await.unwrap();
     for node in [first, second] {
         assert!(has_own_disk(docker, node).await);
@@ -247,11 +248,17 @@ async fn move_to_own_disks(docker: &Docker, [first, second]: [&str; 2]) {
         run(node, "systemd-cat -t evictlab-test echo a line; journalctl --sync").await;
         assert_eq!(run(node, "journalctl -t evictlab-test -o cat").await, "a line\n");
     }
-    assert_eq!(run(first, "ctr -n k8s.io images ls -q").await, images);
+    let left = run(first, "ctr -n k8s.io images ls -q | grep -v ^sha256:").await;
+    let is_left = |name: &&str| {
+        !["sha256:", "/etcd:", "/kube-apiserver:", "/kube-controller-manager:", "/kube-scheduler:"]
+            .iter()
+            .any(|part| name.contains(part))
+    };
+    assert_eq!(left.lines().collect::<Vec<_>>(), images.lines().filter(is_left).collect::<Vec<_>>());
 
     let before = [available(first).await, available(second).await];
     assert!((18_000..20_480).contains(&before[0]), "{before:?} MiB");
-    let image = run(first, "stat -c '%s %b %B' /kind/evictlab-var.img").await;
+    let image = run(first, "stat -c '%s %b %B' /kind/evictlab-volume/evictlab-var.img").await;
     let image: Vec<u64> = image.split_whitespace().map(|number| number.parse().unwrap()).collect();
     assert!(
         image[0] >= 64 << 30 && image[1] * image[2] < 4 << 30,
@@ -277,6 +284,8 @@ async fn fail_to_move(docker: &Docker, node: &str) {
     assert!(error.contains("no room"), "{error}");
     assert!(!has_own_disk(docker, node).await);
     assert_eq!(run("systemctl is-active containerd").await, "active\n");
+    assert_eq!(run("grep -c /kind/evictlab /proc/mounts || true").await, "0\n");
+    assert_eq!(run("find /var -maxdepth 1 -name 'evictlab*'").await, "");
 }
 
 async fn images_get_a_file_system_of_their_own_for_a_while(docker: &Docker, image: &str) {

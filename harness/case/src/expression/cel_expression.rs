@@ -328,6 +328,9 @@ mod tests {
             "samples.filter(s, s > 5)[0] + pods.dog",
             "!pods.web.status.ready",
             "node.status",
+            "logTime('')",
+            "logTime('Flag --feature-gates has been deprecated')",
+            "logTime('I1127 24:00:00.000000 1 x.go:1] text')",
         ];
         for text in no_value {
             assert!(
@@ -336,6 +339,12 @@ mod tests {
                 value(text, 3)
             );
         }
+    }
+
+    #[test]
+    fn the_time_of_a_log_line_is_in_seconds() {
+        let line = "I1127 19:34:38.250000    1234 eviction_manager.go:412] \"Eviction manager: pods ranked\"";
+        assert_eq!(value(&format!("logTime('{line}')"), 0), Ok(json!(70478.25)));
     }
 
     #[test]

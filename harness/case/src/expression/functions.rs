@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::sync::{Arc, LazyLock};
 
 use cel::common::types::{
-    CelBool, CelInt, CelList, CelMap, CelMapKey, CelNull, CelString, DYN_TYPE, STRING_TYPE,
+    CelBool, CelDouble, CelInt, CelList, CelMap, CelMapKey, CelNull, CelString, DYN_TYPE, STRING_TYPE,
 };
 use cel::common::value::{CowVal, Val};
 use cel::{DeclarationError, Env, ExecutionError};
@@ -23,8 +23,10 @@ type CelValue<'v> = Box<dyn Val + 'v>;
 /// - `evicted(pod)`: `status.reason` is `Evicted`;
 /// - `running(pod)`: all its regular containers and sidecars run;
 /// - `container(pod, name)`: the status of a container, of any kind;
-/// - `condition(object, type)`: a condition of a pod, a node or a job.
-pub(crate) const FUNCTIONS: [&str; 5] = ["quantity", "evicted", "running", "container", "condition"];
+/// - `condition(object, type)`: a condition of a pod, a node or a job;
+/// - `logTime(line)`: the time of a line of the kubelet's log, in seconds since midnight.
+pub(crate) const FUNCTIONS: [&str; 6] =
+    ["quantity", "evicted", "running", "container", "condition", "logTime"];
 
 /// CEL with the functions.
 pub(crate) static ENVIRONMENT: LazyLock<Result<Arc<Env>, DeclarationError>> = LazyLock::new(|| {
@@ -35,6 +37,7 @@ pub(crate) static ENVIRONMENT: LazyLock<Result<Arc<Env>, DeclarationError>> = La
     env.add_overload("running", "running_dyn", vec![DYN_TYPE], running)?;
     env.add_overload("container", "container_dyn_string", vec![DYN_TYPE, STRING_TYPE], container)?;
     env.add_overload("condition", "condition_dyn_string", vec![DYN_TYPE, STRING_TYPE], condition)?;
+    env.add_overload("logTime", "log_time_string", vec![STRING_TYPE], log_time)?;
     Ok(Arc::new(env))
 });
 
@@ -76,6 +79,21 @@ fn quantity<'b, 'v>(arguments: Arguments<'b, 'v>) -> FunctionResult<'b, 'v> {
     let read = text(Some(&*arguments[0])).unwrap_or_default().parse::<Quantity>();
     let value = read.map_err(|why| function_error("quantity", why.to_string()))?.value();
     Ok(CowVal::owned(CelInt::from(value)))
+}
+
+fn log_time<'b, 'v>(arguments: Arguments<'b, 'v>) -> FunctionResult<'b, 'v> {
+    let line = text(Some(&*arguments[0])).unwrap_or_default();
+    let seconds = second_of_day(line)
+        .ok_or_else(|| function_error("logTime", format!("`{line}` does not begin with a time")))?;
+    Ok(CowVal::owned(CelDouble::from(seconds)))
+}
+
+/// Returns the seconds since midnight of a line in the format of klog: `I1127 19:34:38.123456  1234 …`.
+fn second_of_day(line: &str) -> Option<f64> {
+    let mut clock = line.split_ascii_whitespace().nth(1)?.split(':');
+    let mut next = |end: f64| clock.next()?.parse().ok().filter(|number| (0.0..end).contains(number));
+    let [hours, minutes, seconds]: [f64; 3] = [next(24.0)?, next(60.0)?, next(61.0)?];
+    clock.next().is_none().then_some(hours * 3600.0 + minutes * 60.0 + seconds)
 }
 
 fn evicted<'b, 'v>(arguments: Arguments<'b, 'v>) -> FunctionResult<'b, 'v> {

@@ -13,6 +13,8 @@ pub enum Area {
     Ranking,
     /// Grace periods of evicted pods.
     Grace,
+    /// Hooks, order and grace periods of the containers of a pod that ends.
+    Termination,
     /// Evaluation of thresholds, minimum reclaim, transition period.
     Threshold,
     /// Node conditions, and the taints that follow from them.
@@ -41,7 +43,7 @@ pub enum Area {
     Summary,
     /// Memory notifications of cgroup v1.
     Notifier,
-    /// `podPidsLimit`.
+    /// `podPidsLimit`, and the process ids of the node.
     PidLimit,
     /// Directories of container logs.
     Logs,

@@ -108,9 +108,11 @@ defects! {
     }
     Grace {
         HardGraceIsOwn since 31 = "A pod evicted by a hard threshold gets its own grace period.",
+        HardGraceIsMaximum since 31 = "A pod evicted by a hard threshold gets evictionMaxPodGracePeriod, if that is set.",
         HardGraceTenSeconds = "A pod evicted by a hard threshold gets a grace period of 10 s.",
         HardGraceFiveSeconds = "A pod evicted by a hard threshold gets a grace period of 5 s.",
         LimitGraceIsOwn since 31 = "A pod over its own limit gets its own grace period.",
+        LimitGraceIsMaximum since 31 = "A pod over its own limit gets evictionMaxPodGracePeriod, if that is set.",
         LimitGraceTenSeconds = "A pod over its own limit gets a grace period of 10 s.",
         LimitGraceFiveSeconds = "A pod over its own limit gets a grace period of 5 s.",
         SoftGraceIsMaximum since 32 = "A soft eviction gives a pod evictionMaxPodGracePeriod, even if its own period is shorter.",
@@ -118,8 +120,15 @@ defects! {
         SoftGraceZeroIsOwn = "An evictionMaxPodGracePeriod of 0 does not limit the grace period of a soft eviction.",
         SoftGraceIsImmediate = "A soft eviction gives a pod a grace period of 1 s.",
     }
-    Threshold {
+    Termination {
         PreStopHookSkipped = "A killed container ends without its preStop hook.",
+        HookTimeNotSubtracted = "The grace period of a container begins after its preStop hook.",
+        SidecarsStopAtOnce since 29 = "Sidecars are stopped together with the regular containers.",
+        SidecarsStopInOrder since 29 = "Sidecars are stopped in the order of their start.",
+        SidecarWaitNotSubtracted since 29 = "The grace period of a sidecar begins after the end of the regular containers.",
+        MinimumGraceMissing = "A container whose grace period is used up gets no time between SIGTERM and SIGKILL.",
+    }
+    Threshold {
         SoftActsAtOnce = "A soft threshold acts without its grace period.",
         SoftWaitsTwice = "A soft threshold acts after twice its grace period.",
         SoftNeverActs = "A soft threshold never acts.",
@@ -140,6 +149,8 @@ defects! {
         PercentIgnored = "Thresholds in percent are never met.",
         // Nodes of kind state all default thresholds of older kubelets.
         ThresholdDefaultsMerged since 30 = "Explicit hard thresholds do not replace the default ones.",
+        MergedDefaultsWin since 33 = "With mergeDefaultEvictionSettings, the default thresholds replace the configured ones.",
+        AllocatablePercentOfMemory = "A storage threshold in percent reserves that share of the memory.",
         ImagefsInodesUndefaulted since 30 = "imagefs.inodesFree has no default threshold.",
         TransitionZeroKept = "A transition period of 0 s stays 0 s.",
         AllocatableIgnored = "A hard memory threshold does not apply to the memory that is allocatable to pods.",
@@ -147,6 +158,7 @@ defects! {
         AllocatableTasksUnlimited = "The cgroup of all pods has no limit of tasks.",
         AllocatableUnlimited = "The cgroup of all pods has no memory limit.",
         HundredPercentMet = "A threshold of 100 % is always met instead of disabled.",
+        LoopWaitsAfterEviction = "The eviction manager evaluates thresholds 10 s after an evicted pod was cleaned up, not at once.",
         LoopEveryThirtySeconds = "The eviction manager evaluates thresholds every 30 s.",
     }
     Conditions {
@@ -232,6 +244,7 @@ defects! {
     Metrics {
         MetricMissing = "kubelet_evictions counts no eviction.",
         MetricDoubled = "kubelet_evictions counts each eviction twice.",
+        MetricCountsSpared = "kubelet_evictions counts critical pods that are not evicted, too.",
         MetricSignalIsMemory = "kubelet_evictions counts every pressure under memory.available.",
         MetricLimitIsPod = "kubelet_evictions counts every limit under ephemeralpodfs.limit.",
     }
@@ -244,6 +257,7 @@ defects! {
         EvictedEventOfNode = "The Evicted event is about the node instead of the pod.",
         ThresholdEventMissing = "The event EvictionThresholdMet is missing.",
         ThresholdEventNormal = "The event EvictionThresholdMet is of type Normal.",
+        ThresholdEventAfterReclaim except 29 to 31 = "The event EvictionThresholdMet is missing if deleting containers and images was enough.",
         ThresholdEventIsMemory = "The event EvictionThresholdMet names memory for every resource.",
         KillingEventMissing = "The Killing event is missing.",
         KillingEventDoubled = "The Killing event of a container is recorded twice.",
@@ -317,6 +331,7 @@ defects! {
         NotifierIgnoresThreshold = "The kubelet registers for the node's capacity instead of the threshold.",
     }
     PidLimit {
+        NodePidsOfLargerLimit = "The process ids of the node are the larger of pid_max and threads-max.",
         PidLimitIgnored = "podPidsLimit is not enforced.",
         PidLimitHalved = "podPidsLimit is enforced at half its value.",
         PidLimitDoubled = "podPidsLimit is enforced at twice its value.",

@@ -277,6 +277,11 @@ impl Machine {
         self.kernel.max_pid
     }
 
+    /// Returns `kernel.threads-max`.
+    pub(crate) fn threads_max(&self) -> u64 {
+        self.kernel.threads_max()
+    }
+
     /// Returns the CPU time that a cgroup has used since it was created.
     pub(crate) fn cpu(&self, group: &Cgroup) -> Duration {
         let running: Duration = self.containers(group).map(|container| container.cpu).sum();

@@ -14,6 +14,9 @@ use crate::options::CgroupVersion;
 /// `memory.limit_in_bytes` of a cgroup without a limit (`PAGE_COUNTER_MAX`).
 const NO_LIMIT: u64 = 9_223_372_036_854_771_712;
 
+/// Eight stacks of 16 KiB.
+const BYTES_PER_THREAD: u64 = 128 * KIB;
+
 const CGROUP: &str = "/sys/fs/cgroup";
 const V1_MEMORY: &str = "/sys/fs/cgroup/memory";
 const V1_PIDS: &str = "/sys/fs/cgroup/pids";
@@ -39,6 +42,7 @@ impl Kernel {
         let (directory, name) = path.rsplit_once('/')?;
         let text = match (self.cgroup, directory) {
             (_, "/proc/sys/kernel") if name == "pid_max" => self.max_pid.to_string(),
+            (_, "/proc/sys/kernel") if name == "threads-max" => self.threads_max().to_string(),
             (_, "/proc") if name == "meminfo" => self.meminfo(),
             (CgroupVersion::V2, CGROUP) => self.v2_file(container, name)?,
             (CgroupVersion::V1, V1_MEMORY) => self.v1_memory_file(container, name)?,
@@ -68,6 +72,12 @@ impl Kernel {
     /// `pid_max` (`DefaultTasksMax`), whatever the kubelet sets.
     pub(super) fn scope_task_limit(&self) -> u64 {
         self.max_pid * 15 / 100
+    }
+
+    /// Returns the largest number of threads: their stacks may take an eighth of the memory
+    /// (`set_max_threads` of Linux), but no fewer than there are process ids.
+    pub(super) fn threads_max(&self) -> u64 {
+        self.max_pid.max(self.cgroups.total() / BYTES_PER_THREAD)
     }
 
     /// Memory of the node. All page cache counts as available.

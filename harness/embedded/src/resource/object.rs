@@ -11,6 +11,11 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+/// Fields of a pod spec that list containers with resources.
+pub(crate) const CONTAINER_LISTS: [&str; 2] = ["containers", "initContainers"];
+/// All fields of a pod spec that list containers.
+pub(crate) const ALL_CONTAINER_LISTS: [&str; 3] = ["containers", "initContainers", "ephemeralContainers"];
+
 /// Fields of objects. A field that is missing or has another type is empty.
 pub(crate) trait ObjectExt {
     /// Returns the object as JSON.

@@ -6,7 +6,7 @@ use maud::{Markup, html};
 
 use super::evidence_links::EvidenceBase;
 use super::shell::html_document;
-use super::{cell, matrix};
+use super::{case_section, matrix};
 use crate::markdown::{model_notice, totals};
 use crate::recorded::{RecordedRun, RecordedRunError};
 use crate::run_state::{Creation, EndedCase, RunStart, RunState};
@@ -24,7 +24,7 @@ const MAX_DETAILS: usize = 2_500_000;
 /// The evidence of a case cannot be read.
 pub fn page(run: &RecordedRun, base: &EvidenceBase) -> Result<String, RecordedRunError> {
     let state = run.state();
-    let cells = cells(run, base, MAX_DETAILS)?;
+    let sections = case_sections(run, base, MAX_DETAILS)?;
     let title =
         state.run.as_ref().map_or_else(|| "evictlab".to_owned(), |run| format!("evictlab run {}", run.id));
     let body = html! {
@@ -39,7 +39,7 @@ pub fn page(run: &RecordedRun, base: &EvidenceBase) -> Result<String, RecordedRu
         main #main {
             (matrix::matrix(state))
             h2 { "Cases" }
-            @for cell in &cells { (cell) }
+            @for section in &sections { (section) }
         }
     };
     Ok(html_document(&title, &[timeline::STYLE], &body))
@@ -47,7 +47,7 @@ pub fn page(run: &RecordedRun, base: &EvidenceBase) -> Result<String, RecordedRu
 
 /// Renders the cases in the order of their ends. Those in most need of attention get their details
 /// first, until the details have `max_details` bytes.
-fn cells(
+fn case_sections(
     run: &RecordedRun,
     base: &EvidenceBase,
     max_details: usize,
@@ -59,17 +59,18 @@ fn cells(
     order.sort_by_key(|place| rank(shown[*place].result.verdict));
     let (mut size, mut detailed) = (0, HashMap::new());
     for place in order {
-        let markup = cell::cell(state, shown[place], run.evidence(shown[place])?.as_ref(), base);
+        let markup =
+            case_section::case_section(state, shown[place], run.evidence(shown[place])?.as_ref(), base);
         size += markup.0.len();
         if size > max_details {
             break;
         }
         detailed.insert(place, markup);
     }
-    let cell = |(place, ended): (usize, &&EndedCase)| {
-        detailed.remove(&place).unwrap_or_else(|| cell::brief_cell(state, ended, base))
+    let section = |(place, ended): (usize, &&EndedCase)| {
+        detailed.remove(&place).unwrap_or_else(|| case_section::brief_case_section(state, ended, base))
     };
-    Ok(shown.iter().enumerate().map(cell).collect())
+    Ok(shown.iter().enumerate().map(section).collect())
 }
 
 /// The order in which cases get their details.
@@ -155,16 +156,17 @@ mod tests {
         fixtures::deliver(&mut Evidence::new(run_dir), &fixtures::full_run());
         let run = RecordedRun::read(dir.path()).unwrap();
         let with_details = |max: usize| -> Vec<String> {
-            let cells = cells(&run, &EvidenceBase::none(), max).unwrap();
-            let detailed = cells.iter().filter(|cell| cell.0.contains("Pods as created"));
+            let sections = case_sections(&run, &EvidenceBase::none(), max).unwrap();
+            let detailed = sections.iter().filter(|section| section.0.contains("Pods as created"));
             detailed
-                .filter_map(|cell| Some(cell.0.split("id=\"").nth(1)?.split('"').next()?.to_owned()))
+                .filter_map(|section| Some(section.0.split("id=\"").nth(1)?.split('"').next()?.to_owned()))
                 .collect()
         };
         let all = with_details(usize::MAX);
         assert_eq!(all.len(), 9, "{all:?}");
         let size = run.state().ended.iter().find(|ended| ended.result.verdict == Verdict::Failed);
-        let size = cell::cell(run.state(), size.unwrap(), None, &EvidenceBase::none()).0.len();
+        let size =
+            case_section::case_section(run.state(), size.unwrap(), None, &EvidenceBase::none()).0.len();
         let few = with_details(4 * size);
         assert!(few.contains(&"message-requests-decide-v1.32.13-1".to_owned()) && few.len() < 5, "{few:?}");
     }

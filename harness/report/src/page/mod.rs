@@ -1,6 +1,6 @@
 //! HTML pages: that of a run, and the document of the others.
 
-mod cell;
+mod case_section;
 mod document;
 mod evidence_links;
 mod matrix;

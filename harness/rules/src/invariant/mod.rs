@@ -6,12 +6,12 @@
 mod catalogue;
 mod check;
 mod event;
-mod finding;
 mod history;
 mod limits;
+mod outcome;
 mod pressure;
 
 pub use catalogue::Invariant;
 pub use check::check;
 pub use event::{EvictedEvent, evicted_events};
-pub use finding::{EventEvidence, Finding, InvariantOutcome};
+pub use outcome::{EventEvidence, Finding, InvariantOutcome};

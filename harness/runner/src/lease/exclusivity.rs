@@ -1,6 +1,6 @@
 //! Exclusivity: resources that a case does not share with other cases.
 
-use evictlab_case::{Case, PressureSignal};
+use evictlab_case::{Case, PressureMechanism, PressureSignal};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -44,6 +44,8 @@ pub fn exclusivity(case: &Case, shared: SharedResources) -> Exclusivity {
     match &case.pressure {
         // The copy of containerd's directory changes a shared disk.
         _ if case.node.file_systems.is_some() && shared == SharedResources::HostAndDisk => Exclusivity::Disk,
+        // A reservation limits the pods of the node only.
+        Some(pressure) if pressure.by == PressureMechanism::KubeReserved => Exclusivity::Node,
         Some(pressure) => pressure.signals().map(of_signal).max().unwrap_or(Exclusivity::Node),
         // A kubelet evicts no other pod while it waits for an evicted one to terminate.
         None if case.expect.killed_within.or(case.expect.killed_after).is_some() => Exclusivity::Node,
@@ -95,6 +97,7 @@ mod tests {
             ("node: {file-systems: {imagefs: 8Gi}}", Host, Exclusivity::Node),
             ("pressure: {signal: nodefs.available}", Host, Exclusivity::Node),
             ("pressure: {signal: pid.available}", Host, Exclusivity::Host),
+            ("pressure: {signal: pid.available, by: kube-reserved}", HostAndDisk, Exclusivity::Node),
         ];
         for (more, shared, expected) in rows {
             let mut case = serde_json::json!({"name": "a", "about": "b", "pods": [], "expect": {}});

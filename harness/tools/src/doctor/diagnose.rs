@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::check::{Check, CheckSubject, Diagnosis};
 use super::host_probe::probe;
-use super::{commands, host_checks, node_images};
+use super::{host_checks, kind_and_docker, node_images};
 use evictlab_cluster::images::{ImageCatalog, KubeletImage, KubeletResolver};
 use evictlab_cluster::{Docker, DockerError, KubeletSource, KubeletSpec};
 use evictlab_runner::new_run_id;
@@ -46,8 +46,8 @@ pub async fn diagnose(options: DoctorOptions<'_>, cancel: &CancellationToken) ->
         Ok(docker) => check_docker(&docker, options, cancel, &mut checks).await,
         Err(error) => {
             checks.push(error);
-            checks.push(commands::docker(None).await);
-            checks.push(commands::kind().await);
+            checks.push(kind_and_docker::docker(None).await);
+            checks.push(kind_and_docker::kind().await);
             let reason = "Docker does not answer";
             checks.push(Check::unknown(CheckSubject::Cgroup, reason, ""));
             checks.extend(CONTAINER_CHECKS.map(|subject| Check::unknown(subject, reason, "")));
@@ -92,8 +92,8 @@ async fn check_docker(
         Err(error) => checks.push(Check::error(CheckSubject::Docker, error)),
     }
     let info = info.unwrap_or_default();
-    checks.push(commands::docker(info.id.as_deref()).await);
-    checks.push(commands::kind().await);
+    checks.push(kind_and_docker::docker(info.id.as_deref()).await);
+    checks.push(kind_and_docker::kind().await);
     checks.push(host_checks::cgroup(&info, &known_versions(options.kubelets)));
     let DoctorOptions { kubelets: specs, lock, overrides } = options;
     let resolve = KubeletResolver { docker, lock, overrides, progress: &|_| {} };

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use evictlab_case::positions::PathSegment;
 use evictlab_case::yaml_path;
-use evictlab_case::{Case, LoadedCase, PressureMechanism, PressureSignal, Problem};
+use evictlab_case::{CONTAINER_LISTS, Case, LoadedCase, PressureMechanism, PressureSignal, Problem};
 use evictlab_cluster::SkewError;
 
 /// The script sets thresholds, so that they do not apply to the control plane.
@@ -163,7 +163,7 @@ impl Checker<'_> {
             let is_generated = pod.get("metadata").is_some_and(|metadata| metadata.get("name").is_none());
             let path = yaml_path!["pods", place, "metadata", "generateName"];
             self.reject_if(is_generated, path, "the script names its pods");
-            for list in ["initContainers", "containers"] {
+            for list in CONTAINER_LISTS {
                 let containers = pod.get("spec").and_then(|spec| spec.get(list)).and_then(Value::as_array);
                 for (item, container) in containers.into_iter().flatten().enumerate() {
                     let path = yaml_path!["pods", place, "spec", list, item, "image"];

@@ -5,11 +5,11 @@ mod execute;
 mod matrix;
 mod page;
 mod schedule;
-mod text;
+mod terminal;
 
 pub use defect_info::DefectInfo;
 pub use execute::{MutantError, Subject};
 pub use matrix::{CaseOutcome, CaseRow, LeftOut, Matrix, MutantRow};
 pub use page::page;
 pub use schedule::{MatrixOptions, run};
-pub use text::{list, summary};
+pub use terminal::{list, summary};

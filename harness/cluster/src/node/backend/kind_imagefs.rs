@@ -13,10 +13,11 @@ use crate::node::file_systems::{FileSystemsError, NodeFileSystems};
 /// empty, and mounts it beside containerd's directory. Changes nothing else, so that a failure only
 /// means that the node cannot have one.
 const PREPARE: &str = r#"
-size=$1 inodes=$2 image=/kind/evictlab-imagefs.img new=/kind/evictlab-imagefs directory=/var/lib/containerd
+size=$1 inodes=$2 new=/kind/evictlab-imagefs directory=/var/lib/containerd
+image=$(image_directory)/evictlab-imagefs.img
 require_mkfs
 used=$(du -sxB1 $directory | cut -f 1)
-available=$(df --output=avail -B1 /kind | tail -n 1)
+available=$(df --output=avail -B1 "$(image_directory)" | tail -n 1)
 [ "$size" -ge $((used + 512 * 1024 * 1024)) ] || {
   echo "the node has $((used >> 20)) MiB of images and layers" >&2; exit 1
 }
@@ -37,7 +38,8 @@ mount_new_image "$size" $image $new "$inodes"
 /// Copies containerd's directory to the new file system, and mounts it there. Containers continue
 /// to run in their old layers. containerd and the kubelet start in any case.
 const MOVE: &str = r#"
-image=/kind/evictlab-imagefs.img new=/kind/evictlab-imagefs directory=/var/lib/containerd
+new=/kind/evictlab-imagefs directory=/var/lib/containerd
+image=$(image_directory)/evictlab-imagefs.img
 undo() {
   status=$?
   umount $new 2> /dev/null || true
@@ -55,7 +57,8 @@ mount_image $image $directory
 /// Uncovers the original directory. A container that was started meanwhile and still runs keeps the
 /// file system until it ends (`umount -l`).
 const RESTORE: &str = r#"
-image=/kind/evictlab-imagefs.img new=/kind/evictlab-imagefs directory=/var/lib/containerd
+new=/kind/evictlab-imagefs directory=/var/lib/containerd
+image=$(image_directory)/evictlab-imagefs.img
 [ -e $image ] || exit 0
 trap 'systemctl reset-failed kubelet containerd; systemctl start containerd kubelet' EXIT
 systemctl stop kubelet containerd
@@ -87,7 +90,8 @@ impl KindNode {
 
     /// Returns `false` if the node has no file system of this kind.
     pub(super) async fn restore_file_systems(&self) -> Result<bool, NodeError> {
-        let restored = self.docker.run(&self.node, &["bash", "-ec", RESTORE, "restore-imagefs"]).await?;
+        let restored =
+            self.docker.run(&self.node, &["bash", "-ec", &script(RESTORE), "restore-imagefs"]).await?;
         Ok(!restored.is_empty())
     }
 }

@@ -8,10 +8,7 @@ use evictlab_rules::quantity::Quantity;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::resource::ObjectExt;
-
-/// Lists of containers in a spec.
-const CONTAINER_LISTS: [&str; 3] = ["containers", "initContainers", "ephemeralContainers"];
+use crate::resource::{ALL_CONTAINER_LISTS, CONTAINER_LISTS, ObjectExt};
 
 /// Sets the defaults of a pod. Pod-level resources exist since 1.34 (`PodLevelResources`,
 /// KEP-2837); older versions drop them.
@@ -19,7 +16,7 @@ pub(in crate::apiserver) fn set_defaults(pod: &mut Value, control_plane: &Kubele
     set_template_defaults(pod);
     let spec = pod.spec_mut();
     spec.set_default("enableServiceLinks", json!(true));
-    for list in ["containers", "initContainers"] {
+    for list in CONTAINER_LISTS {
         spec.items_mut(list).for_each(set_requests_from_limits);
     }
     if control_plane.at_least(34) {
@@ -48,7 +45,7 @@ pub(in crate::apiserver) fn set_template_defaults(template: &mut Value) {
         spec.set_default("serviceAccountName", account);
     }
     let host_network: bool = spec.read("hostNetwork");
-    for list in CONTAINER_LISTS {
+    for list in ALL_CONTAINER_LISTS {
         for container in spec.items_mut(list) {
             set_container_defaults(container);
             if list != "ephemeralContainers" && host_network {

@@ -11,10 +11,8 @@ use serde_json::{Map, Value};
 use super::{defaults, validation};
 use crate::apiserver::field_errors::{FieldErrors, FieldPath};
 use crate::apiserver::metadata;
-use crate::resource::{ObjectExt, amount};
+use crate::resource::{CONTAINER_LISTS, ObjectExt, amount};
 
-/// Lists of containers that can be resized; of the init containers only sidecars.
-const LISTS: [&str; 2] = ["initContainers", "containers"];
 /// Resources that can be resized.
 const RESIZABLE: [&str; 2] = ["cpu", "memory"];
 
@@ -22,7 +20,7 @@ const RESIZABLE: [&str; 2] = ["cpu", "memory"];
 /// defaults applied.
 pub(in crate::apiserver) fn with_resources(old: &Value, new: &Value) -> Value {
     let mut pod = old.clone();
-    for list in LISTS {
+    for list in CONTAINER_LISTS {
         let resources: Vec<_> = new
             .spec()
             .items(list)
@@ -53,7 +51,7 @@ pub(in crate::apiserver) fn validate_resize(new: &Value, old: &Value) -> FieldEr
         let class = old.status().text("qosClass").to_owned();
         errors.invalid(&spec, class, "Pod QOS Class may not change as a result of resizing");
     }
-    for list in LISTS {
+    for list in CONTAINER_LISTS {
         for (at, (after, before)) in new.spec().items(list).zip(old.spec().items(list)).enumerate() {
             if list == "initContainers" && before.text("restartPolicy") != "Always" {
                 if resources(after) != resources(before) {

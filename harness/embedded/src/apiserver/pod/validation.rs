@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{resources, volumes};
 use crate::apiserver::field_errors::{FieldErrors, FieldPath};
 use crate::apiserver::{metadata, names};
-use crate::resource::ObjectExt;
+use crate::resource::{CONTAINER_LISTS, ObjectExt};
 
 /// Fields of an ephemeral container; all others are forbidden.
 const EPHEMERAL_FIELDS: [&str; 17] = [
@@ -134,7 +134,7 @@ fn validate_ephemeral_containers(
     path: &FieldPath,
     errors: &mut FieldErrors,
 ) {
-    let others: BTreeSet<&str> = ["containers", "initContainers"]
+    let others: BTreeSet<&str> = CONTAINER_LISTS
         .iter()
         .flat_map(|list| pod.spec().items(list))
         .map(|container| container.text("name"))

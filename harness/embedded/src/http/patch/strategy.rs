@@ -1,7 +1,7 @@
 //! Merge strategies of lists: `patchStrategy` and `patchMergeKey` of `k8s.io/api/*/types.go`, for
 //! the served kinds.
 
-use crate::resource::Kind;
+use crate::resource::{ALL_CONTAINER_LISTS, Kind};
 
 /// Merge strategy of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,8 +13,6 @@ pub(crate) enum ListStrategy {
     /// Missing values are added.
     MergeValues,
 }
-
-const CONTAINER_LISTS: [&str; 3] = ["containers", "initContainers", "ephemeralContainers"];
 
 /// Returns the strategy of the list at a path of field names; list items add nothing to the path.
 pub(crate) fn list_strategy(kind: Kind, path: &[&str]) -> ListStrategy {
@@ -37,11 +35,11 @@ pub(crate) fn list_strategy(kind: Kind, path: &[&str]) -> ListStrategy {
             list_strategy(Kind::Pod, path)
         }
         (Kind::Pod, ["spec", list]) => match *list {
-            list if CONTAINER_LISTS.contains(&list) => MergeBy("name"),
+            list if ALL_CONTAINER_LISTS.contains(&list) => MergeBy("name"),
             "volumes" | "imagePullSecrets" => MergeBy("name"),
             _ => Replace,
         },
-        (Kind::Pod, ["spec", list, field]) if CONTAINER_LISTS.contains(list) => match *field {
+        (Kind::Pod, ["spec", list, field]) if ALL_CONTAINER_LISTS.contains(list) => match *field {
             "env" => MergeBy("name"),
             "ports" => MergeBy("containerPort"),
             "volumeMounts" => MergeBy("mountPath"),

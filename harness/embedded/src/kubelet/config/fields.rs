@@ -120,7 +120,10 @@ pub(super) fn complete(
         && let Some(Value::Object(hard)) = all.get_mut("evictionHard")
     {
         for (signal, amount) in map(default_hard(version, defects)) {
-            hard.entry(signal).or_insert(amount);
+            match defects.has(Defect::MergedDefaultsWin) {
+                true => _ = hard.insert(signal, amount),
+                false => _ = hard.entry(signal).or_insert(amount),
+            }
         }
     }
     Ok((all, unknown))

@@ -452,6 +452,9 @@ impl Manager {
                 annotations: defects.has(Defect::AnnotationsOnLimits).then(annotations),
                 grace: match () {
                     () if defects.has(Defect::LimitGraceIsOwn) => candidate.grace,
+                    () if defects.has(Defect::LimitGraceIsMaximum) && self.settings.max_pod_grace > 0 => {
+                        self.settings.max_pod_grace.min(candidate.grace)
+                    }
                     () if defects.has(Defect::LimitGraceTenSeconds) => 10,
                     () if defects.has(Defect::LimitGraceFiveSeconds) => 5,
                     () => self.immediate(),
@@ -472,6 +475,9 @@ impl Manager {
     fn grace(&self, threshold: Option<&Threshold>, own: i64) -> i64 {
         match threshold.and_then(|threshold| threshold.grace) {
             None if self.has(Defect::HardGraceIsOwn) => own,
+            None if self.has(Defect::HardGraceIsMaximum) && self.settings.max_pod_grace > 0 => {
+                self.settings.max_pod_grace.min(own)
+            }
             None if self.has(Defect::HardGraceTenSeconds) => 10,
             None if self.has(Defect::HardGraceFiveSeconds) => 5,
             None => self.immediate(),

@@ -129,6 +129,9 @@ impl Kubelet {
         };
         self.log_eviction(line, &format!("pods={}", names(pods.iter())), ctx);
         self.set_loop_state(SYNC_LOOP, Work::Resting);
+        if self.has(Defect::LoopWaitsAfterEviction) {
+            return self.schedule_loop(SYNC_LOOP, ctx.now + PERIOD, EvictionEvent::Synchronize, ctx);
+        }
         self.synchronize_loop(SYNC_LOOP, machine, ctx);
     }
 

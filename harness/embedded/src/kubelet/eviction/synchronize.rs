@@ -179,7 +179,10 @@ impl Kubelet {
         let resource = pressure.resource();
         let pair = format!("resourceName=\"{resource}\"");
         self.log_eviction(LogMessage::Reclaiming, &pair, ctx);
-        self.record_threshold_met(resource, ctx);
+        let event_after_reclaim = self.has(Defect::ThresholdEventAfterReclaim);
+        if !event_after_reclaim {
+            self.record_threshold_met(resource, ctx);
+        }
         let actions = manager.node_level_reclaim(pressure);
         if !actions.is_empty() {
             self.eviction_reclaim_node_level(actions, machine, ctx.now);
@@ -188,6 +191,9 @@ impl Kubelet {
                 self.log_eviction(LogMessage::Relieved, &pair, ctx);
                 return true;
             }
+        }
+        if event_after_reclaim {
+            self.record_threshold_met(resource, ctx);
         }
         self.log_eviction(LogMessage::MustEvict, &pair, ctx);
         false
@@ -232,6 +238,11 @@ impl Kubelet {
         let names = names(plan.ranked.iter().filter_map(|at| active.get(*at)));
         self.log_eviction(LogMessage::Ranked, &format!("pods={names}"), ctx);
         self.log_critical(&plan.critical, active, ctx);
+        if self.has(Defect::MetricCountsSpared) {
+            for _ in &plan.critical {
+                self.eviction.metrics.count_eviction(pressure.signal().as_str());
+            }
+        }
         if plan.victims.is_empty() {
             self.log_eviction(LogMessage::Unable, "", ctx);
         }

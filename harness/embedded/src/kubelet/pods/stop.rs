@@ -109,7 +109,10 @@ impl Kubelet {
         let end = stopping.began + stopping.grace;
         // Since 1.29 sidecars are stopped after the containers that need them
         // (`SidecarContainers`).
-        let ordered = self.identity.version.at_least(29) && !stopping.grace.is_zero();
+        let ordered = self.identity.version.at_least(29)
+            && !stopping.grace.is_zero()
+            && !self.has(Defect::SidecarsStopAtOnce);
+        let in_start_order = self.has(Defect::SidecarsStopInOrder);
         let places: Vec<(String, Option<ContainerIndex>)> = stopping
             .containers
             .keys()
@@ -132,12 +135,15 @@ impl Kubelet {
                             && places
                                 .iter()
                                 .filter_map(|(_, place)| *place)
-                                .any(|other| comes_before(other, own))
+                                .any(|other| comes_before(other, own, in_start_order))
                     });
                 if !waits {
                     // The time waited is subtracted from the grace period, in whole seconds.
                     let waited = Duration::from_secs(ctx.now.since(stopping.began).as_secs());
-                    let left = stopping.grace.saturating_sub(waited).max(MIN_GRACE);
+                    let waited = if self.keeps_grace(worker, *place) { Duration::ZERO } else { waited };
+                    let minimum =
+                        if self.has(Defect::MinimumGraceMissing) { Duration::ZERO } else { MIN_GRACE };
+                    let left = stopping.grace.saturating_sub(waited).max(minimum);
                     machine.signal(id, Signal::Term, ctx.now);
                     *stop = Stop::Signalled(ctx.now + left);
                 }
@@ -163,6 +169,15 @@ impl Kubelet {
         worker.stopping = Some(stopping);
     }
 
+    /// Returns whether a defect lets a container keep its grace period after a hook or a wait.
+    fn keeps_grace(&self, worker: &Worker, place: Option<ContainerIndex>) -> bool {
+        let Some(place) = place else { return false };
+        let spec = &worker.manifest.spec;
+        let has_hook = spec.container(place).and_then(hook).is_some();
+        (has_hook && self.has(Defect::HookTimeNotSubtracted))
+            || (spec.is_sidecar(place) && self.has(Defect::SidecarWaitNotSubtracted))
+    }
+
     /// Handles the end of all containers that were to be stopped.
     pub(super) fn stopped(&mut self, pod: &str, serial: u64, machine: &mut Machine, ctx: &mut SimContext) {
         self.with_worker(pod, |kubelet, worker| {
@@ -182,10 +197,11 @@ impl Kubelet {
 }
 
 /// Returns whether a container is stopped before a sidecar: regular containers, and sidecars that
-/// started later.
-fn comes_before(other: ContainerIndex, sidecar: ContainerIndex) -> bool {
+/// started later, or earlier with a defect.
+fn comes_before(other: ContainerIndex, sidecar: ContainerIndex, in_start_order: bool) -> bool {
     match other.group {
         Group::Regular => true,
+        Group::Init if in_start_order => other.index < sidecar.index,
         Group::Init => other.index > sidecar.index,
         Group::Ephemeral => false,
     }

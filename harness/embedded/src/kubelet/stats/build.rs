@@ -137,9 +137,18 @@ impl<'a> SummaryBuilder<'a> {
             runtime: Some(RuntimeStats { image_fs: Some(image_fs), container_fs }),
             rlimit: Some(Rlimit {
                 time: Some(self.date(self.now)),
-                maxpid: Some(signed(self.machine.max_pid())),
+                maxpid: Some(signed(self.max_pids())),
                 curproc: Some(signed(self.machine.processes(&Cgroup::Root))),
             }),
+        }
+    }
+
+    /// Returns the number of process ids of the node (`rlimitStats`).
+    fn max_pids(&self) -> u64 {
+        let (pids, threads) = (self.machine.max_pid(), self.machine.threads_max());
+        match self.kubelet.has(Defect::NodePidsOfLargerLimit) {
+            true => pids.max(threads),
+            false => pids.min(threads),
         }
     }
 

@@ -17,7 +17,7 @@ use evictlab_judge::Check;
 const MAX_LOG_LINES: usize = 200;
 
 /// Renders a case without its evidence: the reason for the verdict, and links.
-pub(super) fn brief_cell(state: &RunState, ended: &EndedCase, base: &EvidenceBase) -> Markup {
+pub(super) fn brief_case_section(state: &RunState, ended: &EndedCase, base: &EvidenceBase) -> Markup {
     article(
         ended,
         &html! {
@@ -29,7 +29,7 @@ pub(super) fn brief_cell(state: &RunState, ended: &EndedCase, base: &EvidenceBas
 }
 
 /// Renders a case with its evidence.
-pub(super) fn cell(
+pub(super) fn case_section(
     state: &RunState,
     ended: &EndedCase,
     evidence: Option<&Observations>,
