@@ -28,7 +28,11 @@ struct SummaryFields {
 
 /// Statistics of a node.
 #[derive(Default, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 struct NodeSample {
+    /// The cgroup of all pods: `allocatableMemory.available` is measured there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    system_containers: Option<Vec<CgroupSample>>,
     /// Memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<StatisticsSchema>")]
@@ -45,6 +49,17 @@ struct NodeSample {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<StatisticsSchema>")]
     rlimit: Option<Value>,
+}
+
+/// Statistics of a cgroup outside of pods.
+#[derive(Deserialize, Serialize, JsonSchema)]
+struct CgroupSample {
+    /// `pods`.
+    name: String,
+    /// Memory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<StatisticsSchema>")]
+    memory: Option<Value>,
 }
 
 /// Statistics of a pod. Of pods that do not belong to the case only `podRef` and `memory`.
@@ -130,7 +145,8 @@ impl PodSample {
 /// Other pods keep their reference and memory: the kubelet ranks them together with the case's
 /// pods. A Summary that cannot be parsed results in a sample without statistics.
 pub fn sample(t: f64, summary: &Value, namespace: &str) -> Value {
-    let SummaryFields { node, pods } = SummaryFields::deserialize(summary).unwrap_or_default();
+    let SummaryFields { mut node, pods } = SummaryFields::deserialize(summary).unwrap_or_default();
+    node.system_containers.iter_mut().for_each(|cgroups| cgroups.retain(|cgroup| cgroup.name == "pods"));
     let document = SampleDocument {
         t: (t * 100.0).round() / 100.0,
         node,
@@ -186,7 +202,8 @@ mod tests {
     fn keeps_only_what_evictions_depend_on() {
         let summary = json!({
             "node": {"nodeName": "n", "memory": {"availableBytes": 5}, "cpu": {}, "fs": {"availableBytes": 6},
-                "runtime": {"imageFs": {"availableBytes": 7}}},
+                "runtime": {"imageFs": {"availableBytes": 7}}, "systemContainers": [{"name": "kubelet", "memory": {}},
+                {"name": "pods", "cpu": {}, "memory": {"availableBytes": 8}}]},
             "pods": [
                 {"podRef": {"name": "a", "namespace": "ns"}, "memory": {"workingSetBytes": 1}, "cpu": {},
                     "containers": [{"name": "c", "cpu": {}, "memory": {"workingSetBytes": 2}}]},
@@ -198,7 +215,8 @@ mod tests {
             json!({
                 "t": 1.23,
                 "node": {"memory": {"availableBytes": 5}, "fs": {"availableBytes": 6},
-                    "runtime": {"imageFs": {"availableBytes": 7}}},
+                    "runtime": {"imageFs": {"availableBytes": 7}},
+                    "systemContainers": [{"name": "pods", "memory": {"availableBytes": 8}}]},
                 "pods": [
                     {"podRef": {"name": "a", "namespace": "ns"}, "memory": {"workingSetBytes": 1},
                         "containers": [{"name": "c", "memory": {"workingSetBytes": 2}}]},
