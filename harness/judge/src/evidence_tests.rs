@@ -785,6 +785,21 @@ fn a_message_by_old_statistics_of_a_container_is_inconclusive() {
     // The memory is not that of the container.
     let other = result(&case, with_growth(40));
     assert_eq!(other.verdict, Verdict::Failed, "{other:#?}");
+    // The kubelet measured the node once more than the Summary shows.
+    let with_available = |mib: i64| {
+        let mut observed = with_growth(0);
+        let clause =
+            format!("resource: memory. Threshold quantity: 1000Mi, available: {}Mi. Container", 990 - mib);
+        for text in ["/podsFinal/0/status/message", "/events/0/message"] {
+            let message = observed.pointer_mut(text).unwrap();
+            *message = json!(message.as_str().unwrap().replace("resource: memory. Container", &clause));
+        }
+        observed["samples"][0]["node"]["memory"]["availableBytes"] = json!(990 << 20);
+        observed
+    };
+    assert_inconclusive(&result(&case, with_available(240)), InconclusiveReason::StatsOutrun, why);
+    let other = result(&case, with_available(40));
+    assert_eq!(other.verdict, Verdict::Failed, "{other:#?}");
 }
 
 /// A pod that is ranked by a measurement from before its container grew explains a wrong victim,

@@ -370,6 +370,7 @@ fn stats_outrun(expectation: &Expectation<'_>, evidence: &CaseEvidence<'_>) -> O
     let pod = evidence.pod(expectation.evicted().first()?.as_str())?;
     let at = pod.evicted_at()?;
     let EvictionMessage::NodePressure(message) = pod.message()?.parse().ok()? else { return None };
+    let available = message.threshold.as_ref().map(|clause| &clause.available);
     expectation.message()?.containers.iter().flatten().find_map(|(name, figures)| {
         let container = reportable_containers(evidence.kubelet, &pod.pod)
             .find(|container| container.name == name.as_str())?;
@@ -393,7 +394,7 @@ fn stats_outrun(expectation: &Expectation<'_>, evidence: &CaseEvidence<'_>) -> O
             Some(after) => format!(" and {} after it", print(after)),
             None => {
                 let grown = (message.resource == Resource::Memory)
-                    .then(|| growth_since_measured(evidence, pod, name.as_str(), at))??;
+                    .then(|| growth_since_measured(evidence, pod, name.as_str(), at, available))??;
                 if !is_enough(before.unwrap_or_default() + grown) {
                     return None;
                 }
@@ -535,13 +536,15 @@ fn is_expected_usage(bytes: i64, request: &Quantity, figures: &Figures) -> bool 
     usage > *request && figures.usage.as_ref().is_none_or(|bound| bound.holds(&usage))
 }
 
-/// Returns by how much the working set of the node had grown, in the last Summary before a time, since
-/// the measurement of a container that this Summary contains.
+/// Returns by how much the working set of the node had grown since the measurement of a container that
+/// the last Summary before a time contains: until this Summary, or until the eviction, whose message
+/// states what was available then. That may be of the node or of the cgroup of all pods.
 fn growth_since_measured(
     evidence: &CaseEvidence<'_>,
     pod: &PodEvidence<'_>,
     container: &str,
     at: Timestamp,
+    available: Option<&Quantity>,
 ) -> Option<i64> {
     let of_node = |sample: &Sample| {
         let memory = sample.node.memory.as_ref()?;
@@ -550,8 +553,16 @@ fn growth_since_measured(
     let last = last_sample_before(at, evidence)?;
     let stats = last.pod(&pod.pod.metadata.uid)?.containers.iter().find(|stats| stats.name == container)?;
     let measured = stats.memory.as_ref()?.time?;
-    let then = evidence.samples.iter().filter_map(of_node).rfind(|(time, _)| *time <= measured)?;
-    Some(of_node(last)?.1 - then.1)
+    let then =
+        evidence.samples.iter().rfind(|sample| of_node(sample).is_some_and(|(time, _)| time <= measured))?;
+    let until_last = of_node(last)?.1 - of_node(then)?.1;
+    let until_eviction = [Signal::MemoryAvailable, Signal::AllocatableMemoryAvailable]
+        .into_iter()
+        .filter_map(|signal| Observation::from_node_stats(signal, &then.node))
+        .filter_map(|then| Some((then.available - available?).value()))
+        .filter(|growth| *growth >= 0)
+        .min();
+    Some(until_last.max(until_eviction.unwrap_or(0)))
 }
 
 /// Returns the last Summary that was made before a time.
