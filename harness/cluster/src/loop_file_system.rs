@@ -6,7 +6,7 @@
 const FUNCTIONS: &str = r#"
 volume=/kind/evictlab-volume
 image_directory() {
-  if mountpoint -q $volume; then echo $volume; else echo /kind; fi
+  if mountpoint -q $volume; then echo $volume; else echo /var; fi
 }
 require_mkfs() {
   command -v mkfs.ext4 > /dev/null || { echo "the node image has no mkfs.ext4" >&2; exit 1; }
