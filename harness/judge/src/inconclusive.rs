@@ -559,7 +559,7 @@ fn growth_since_measured(
     let until_eviction = [Signal::MemoryAvailable, Signal::AllocatableMemoryAvailable]
         .into_iter()
         .filter_map(|signal| Observation::from_node_stats(signal, &then.node))
-        .filter_map(|then| Some((then.available - available?).value()))
+        .filter_map(|observed| Some((observed.available - available?).value()))
         .filter(|growth| *growth >= 0)
         .min();
     Some(until_last.max(until_eviction.unwrap_or(0)))

@@ -117,7 +117,7 @@ struct DiskUse {
 /// # Errors
 /// The host has too little space, or does not support loop devices.
 pub async fn separate_disks(docker: &Docker, workers: &[&str]) -> Result<(), NodeDiskError> {
-    // With these images, everything takes longer, and nothing else.
+    // If this fails, copying takes longer.
     let delete = ["sh", "-c", DELETE_CONTROL_PLANE_IMAGES];
     join_all(workers.iter().map(|worker| docker.exec(worker, &delete))).await;
     let disks = try_join_all(workers.iter().map(|worker| measure(docker, worker))).await?;

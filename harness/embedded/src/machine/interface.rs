@@ -277,7 +277,7 @@ impl Machine {
         self.kernel.max_pid
     }
 
-    /// Returns `kernel.threads-max`.
+    /// Returns `kernel.threads-max`, which is not less than `kernel.pid_max`.
     pub(crate) fn threads_max(&self) -> u64 {
         self.kernel.threads_max()
     }

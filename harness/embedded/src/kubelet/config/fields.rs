@@ -120,9 +120,8 @@ pub(super) fn complete(
         && let Some(Value::Object(hard)) = all.get_mut("evictionHard")
     {
         for (signal, amount) in map(default_hard(version, defects)) {
-            match defects.has(Defect::MergedDefaultsWin) {
-                true => _ = hard.insert(signal, amount),
-                false => _ = hard.entry(signal).or_insert(amount),
+            if defects.has(Defect::MergedDefaultsWin) || !hard.contains_key(&signal) {
+                hard.insert(signal, amount);
             }
         }
     }

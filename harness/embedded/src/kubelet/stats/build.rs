@@ -143,12 +143,12 @@ impl<'a> SummaryBuilder<'a> {
         }
     }
 
-    /// Returns the number of process ids of the node (`rlimitStats`).
+    /// Returns the number of process ids of the node, the smaller of the kernel's two limits
+    /// (`rlimitStats`).
     fn max_pids(&self) -> u64 {
-        let (pids, threads) = (self.machine.max_pid(), self.machine.threads_max());
         match self.kubelet.has(Defect::NodePidsOfLargerLimit) {
-            true => pids.max(threads),
-            false => pids.min(threads),
+            true => self.machine.threads_max(),
+            false => self.machine.max_pid(),
         }
     }
 

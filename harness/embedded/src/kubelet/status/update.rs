@@ -163,11 +163,11 @@ impl Kubelet {
         let mut allocatable = capacity.clone();
         for (resource, amount) in whole {
             capacity.insert(resource.to_owned(), amount.to_string());
-            let whole = match self.has(Defect::AllocatablePercentOfMemory) {
+            let reference = match self.has(Defect::AllocatablePercentOfMemory) {
                 true => options.memory,
                 false => u64::try_from(amount.value()).unwrap_or(0),
             };
-            let kept = settings.reserved_amount(resource, whole);
+            let kept = settings.reserved_amount(resource, reference);
             let mut rest = amount - &kept;
             if resource == "memory" && !self.has(Defect::AllocatableCountsHugePages) {
                 rest = (rest - &huge_pages).max(Quantity::ZERO);
