@@ -16,6 +16,9 @@ use crate::words::list_names;
 /// Variables that are maps by the name of a pod.
 const BY_POD: [&str; 5] = ["pods", "created", "history", "logs", "stats"];
 
+/// Fields whose expressions are conditions.
+const CONDITIONS: [&str; 3] = ["until", "trigger", "when"];
+
 impl Checker<'_> {
     /// Checks that expressions can be compiled, and that the answers, pods and objects that they
     /// name exist. A misspelt name would make a condition never hold, and an assertion fail on
@@ -38,16 +41,16 @@ impl Checker<'_> {
             .collect();
         // Pods of a StatefulSet, such as `web-0`, are valid names, but are not in the manifests.
         let has_stateful_set = manifests.iter().any(|object| is_kind(object, "StatefulSet"));
-        let types: Option<ObjectTypes<'_>> = manifests
+        let types: ObjectTypes<'_> = manifests
             .iter()
-            .map(|object| Some((case_name(object)?, ApiType::of_kind(object.get("kind")?.as_str()?)?)))
+            .filter_map(|object| Some((case_name(object)?, ApiType::of_kind(object.get("kind")?.as_str()?)?)))
             .collect();
-        let types = types.unwrap_or_default();
         for (path, expression) in case.located_expressions() {
             if let Err(error) = expression.check() {
                 self.report(&path, error.to_string(), "");
                 continue;
             }
+            self.check_condition(&path, expression);
             self.check_fields(&path, expression, &types);
             self.check_metrics(&path, expression);
             self.check_keys(&path, expression, "answers", "answer", &answers);
@@ -55,6 +58,15 @@ impl Checker<'_> {
             for variable in BY_POD.into_iter().filter(|_| !has_stateful_set) {
                 self.check_keys(&path, expression, variable, "pod", &pods);
             }
+        }
+    }
+
+    /// Checks that a condition can be `true`.
+    fn check_condition(&mut self, path: &[PathSegment], expression: &Expression) {
+        let Some(PathSegment::Key(field)) = path.last() else { return };
+        if CONDITIONS.contains(&field.as_str()) && expression.is_never_boolean() {
+            let message = format!("`{field}` never holds: its value is neither `true` nor `false`");
+            self.report(path, message, "compare the value, such as `t > 5`");
         }
     }
 
@@ -110,6 +122,13 @@ mod tests {
                 "a variable outside of its macro",
                 "expect:\n",
                 "until: samples.all(s, s.t > 1) && s.t < 9\nexpect:\n",
+            ),
+            ("a condition that is a sum", "expect:\n", "until: 1 + 1\nexpect:\n"),
+            ("a trigger that is a text", "expect:\n", "trigger: \"'text'\"\nexpect:\n"),
+            (
+                "a step that waits for a number",
+                "expect:\n",
+                "do:\n  - {when: size(events), wait: 1s}\nexpect:\n"
             ),
             ("unknown variable", "expect:\n", "until: pod.alloc.status.phase == 'Failed'\nexpect:\n"),
             ("an answer that no step keeps", "expect:\n", "until: answers.started.code == 0\nexpect:\n"),

@@ -8,6 +8,7 @@ use crate::checks::{Checker, join};
 use crate::located_pod_specs::case_name;
 use crate::positions::PathSegment;
 use crate::problem::did_you_mean;
+use crate::serde_words::api_error;
 use crate::yaml_path;
 
 /// Fields whose values are maps of quantities.
@@ -133,6 +134,10 @@ impl Checker<'_> {
 
     fn check_object(&mut self, path: &[PathSegment], object: &Map<String, Value>) {
         let kind = object.get("kind").and_then(Value::as_str);
+        if kind == Some("CronJob") {
+            let message = "evictlab does not place the pods of a CronJob";
+            self.report(&join(path, yaml_path!["kind"]), message, "use a Job");
+        }
         self.check_manifest(path, object, kind.and_then(ApiType::of_kind));
         if let Some(kind) = kind.filter(|kind| ApiType::of_kind(kind).is_none())
             && let Some(note) = did_you_mean(kind, ApiType::OBJECTS.map(|(kind, _)| kind))
@@ -177,7 +182,14 @@ impl Checker<'_> {
                     self.report_word(parent, field, format!("unknown field `{field}`"), note);
                 }
                 (Difference::UnknownField, _) => self.report(&at, "unknown item", ""),
-                (Difference::WrongType(error), _) => self.report(&at, error, ""),
+                (Difference::WrongType(error), last) => {
+                    let field = match last {
+                        Some((PathSegment::Key(field), _)) => field.as_str(),
+                        _ => "",
+                    };
+                    let (message, note) = api_error(field, &error);
+                    self.report(&at, message, note);
+                }
             }
         }
     }
@@ -236,6 +248,16 @@ mod tests {
             ("a field of a container that is misspelt", "image: agnhost:2.52", "imge: agnhost:2.52"),
             ("unknown field of a pod", "      volumes:\n", "      restartpolicy: Never\n      volumes:\n"),
             ("a field of a wrong type", "{name: data, emptyDir: {}}", "{name: data, emptyDir: disk}"),
+            (
+                "a text as a number",
+                "          args: [stress",
+                "          ports: [{containerPort: \"80\"}]\n          args: [stress",
+            ),
+            (
+                "a text as a list",
+                "          args: [stress",
+                "          command: pause\n          args: [stress",
+            ),
             (
                 "a variable as a quantity",
                 "          args: [stress",

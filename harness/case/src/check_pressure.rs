@@ -1,12 +1,19 @@
 //! Checks of the pressure of a case.
 
-use evictlab_rules::quantity::Quantity;
+use evictlab_rules::quantity::{GIB, Quantity};
 
 use crate::checks::Checker;
+use crate::positions::PathSegment;
 use crate::pressure::{Pressure, PressureMechanism};
 use crate::pressure_signal::PressureSignal;
 use crate::values::QuantityText;
 use crate::yaml_path;
+
+/// Maximum distance of a threshold on memory, in bytes.
+const MAX_MEMORY_DISTANCE: u64 = 64 * GIB;
+
+/// Maximum distance of a threshold on a file system, in bytes.
+const MAX_DISK_DISTANCE: u64 = 8 << 40;
 
 impl Checker<'_> {
     pub(crate) fn check_pressure(&mut self) {
@@ -38,6 +45,7 @@ impl Checker<'_> {
             } else if distance.quantity() <= &Quantity::ZERO {
                 self.report(path, "the distance must be more than 0", "");
             }
+            self.check_size(path, *signal, distance);
         }
         let amounts = [
             ("distance", &pressure.distance),
@@ -49,10 +57,29 @@ impl Checker<'_> {
                 self.report(yaml_path!["pressure", field], format!("`{field}` must be more than 0"), "");
             }
         }
+        for (field, distance) in
+            [("distance", &pressure.distance), ("hard-distance", &pressure.hard_distance)]
+        {
+            if let Some(distance) = distance {
+                self.check_size(yaml_path!["pressure", field], pressure.signal, distance);
+            }
+        }
         for (field, value) in [("ramp", pressure.ramp), ("soft-grace", pressure.soft_grace)] {
             if value.is_some_and(|value| value.get().is_zero()) {
                 self.report(yaml_path!["pressure", field], format!("`{field}` must be more than 0"), "");
             }
+        }
+    }
+
+    /// Checks that a node can have a distance available.
+    fn check_size(&mut self, path: &[PathSegment], signal: PressureSignal, distance: &QuantityText) {
+        let (most, note) = match signal {
+            PressureSignal::MemoryAvailable => (MAX_MEMORY_DISTANCE, "state at most 64Gi of memory"),
+            _ if signal.is_bytes() => (MAX_DISK_DISTANCE, "state at most 8Ti of a disk"),
+            _ => return,
+        };
+        if distance.amount() > most {
+            self.report(path, format!("a distance of {distance} is larger than that of any node"), note);
         }
     }
 
@@ -164,6 +191,8 @@ mod tests {
                 "hard-distance: 1Gi, soft-grace: 1s, others: 1Gi",
             ),
             ("a soft reservation", "ramp: 15s", "by: kube-reserved, soft-grace: 1s"),
+            ("more memory than a node has", "ramp: 15s", "distance: 900Gi"),
+            ("more of a disk than a node has", "ramp: 15s", "also: {nodefs.available: 9Ti}"),
         ]));
     }
 }

@@ -18,6 +18,9 @@ use crate::yaml_path;
 /// Prefix of the labels, annotations and taints that evictlab adds to a node.
 pub const LABEL_PREFIX: &str = "evictlab.dev/";
 
+/// Least memory of a node, in bytes.
+const LEAST_NODE_MEMORY: i64 = 64 << 20;
+
 /// Sizes of an unused image, in bytes.
 const UNUSED_IMAGE_SIZE: std::ops::RangeInclusive<i64> = 1 << 20..=2 << 30;
 
@@ -39,6 +42,15 @@ impl Checker<'_> {
     pub(crate) fn check_node(&mut self) {
         for name in self.case.node.capacity.keys() {
             self.check_domain(yaml_path!["node", "capacity", name.as_str()], name);
+        }
+        if let Some(memory) = &self.case.node.memory
+            && memory.quantity().value() < LEAST_NODE_MEMORY
+        {
+            self.report(
+                yaml_path!["node", "memory"],
+                format!("a node cannot run with {memory} of memory"),
+                "state at least 64Mi",
+            );
         }
         if let Some(file_systems) = &self.case.node.file_systems {
             self.check_imagefs(file_systems);
@@ -244,6 +256,10 @@ impl Checker<'_> {
                     let path = [&path[..], yaml_path![at, "what"]].concat();
                     self.report(&path, format!("duplicate assertion {:?}", assertion.what), "");
                 }
+                if assertion.is.is_some() && assertion.is_not.is_some() {
+                    let path = [&path[..], yaml_path![at, "is-not"]].concat();
+                    self.report(&path, "the assertion has both `is` and `is-not`", "`is` alone suffices");
+                }
             }
         }
         if self.case.expect.rate.is_none() && self.case.known_bugs.iter().any(|bug| bug.sometimes) {
@@ -278,6 +294,7 @@ mod tests {
                 "expect:\n",
                 "node: {file-systems: {imagefs: 2Gi, imagefs-inodes: 1000}}\nexpect:\n",
             ),
+            ("a node without memory", "expect:\n", "node: {memory: 5}\nexpect:\n"),
             ("a step that does nothing", "expect:\n", "do:\n  - {about: nothing}\nexpect:\n"),
             ("a step with no such pod", "expect:\n", "do:\n  - {evict: aloc}\nexpect:\n"),
             (
@@ -317,6 +334,11 @@ mod tests {
                 "duplicate assertion",
                 "expect:\n",
                 "expect:\n  that: [{what: x, value: t, at-least: 1}, {what: x, value: t, at-most: 2}]\n",
+            ),
+            (
+                "an assertion of a value and its opposite",
+                "expect:\n",
+                "expect:\n  that: [{what: x, value: t, is: 1, is-not: 2}]\n",
             ),
             ("sometimes without a rate", "    message: {containers: {el1: {}}}\n", "    sometimes: true\n"),
         ]));

@@ -50,8 +50,10 @@ mod pressure_signal;
 mod problem;
 mod schema;
 pub mod select;
+mod serde_words;
 mod step;
 mod values;
+mod warnings;
 mod words;
 mod yaml_problem;
 

@@ -21,7 +21,7 @@ use crate::problem::{LoadErrors, Problem, SourceSpan};
 use crate::schema::Case;
 use crate::values::Name;
 use crate::yaml_path;
-use crate::yaml_problem::yaml_problem;
+use crate::yaml_problem::{second_document, typed_problem};
 
 /// File that marks a folder as a folder of evictlab suites.
 pub const SCHEMA_FILE: &str = "case.schema.json";
@@ -59,8 +59,8 @@ impl std::fmt::Display for Source {
     }
 }
 
-/// A case and its file, with the syntax and the types of a case. Suffices to list and to select
-/// cases; to run one, [`check`](Self::check) it.
+/// A parsed case file that is not yet checked. Sufficient to list and select cases; call
+/// [`check`](Self::check) before running one.
 #[derive(Clone, Debug)]
 pub struct ParsedCase {
     /// Suite: the name of the folder of the case.
@@ -474,11 +474,20 @@ fn find_word(text: &str, from: Position, word: &str) -> Position {
 
 /// Describes why a text is not a case.
 fn case_problem(file: &str, text: &str, error: &YamlError) -> Problem {
-    match text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
-        true => file_problem(
-            "the file is empty: write a case with `evictlab new NAME`".to_owned(),
-            file.to_owned(),
-        ),
-        false => yaml_problem(file, text, error),
+    if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
+        let message = "the file is empty: write a case with `evictlab new NAME`";
+        return file_problem(message.to_owned(), file.to_owned());
+    }
+    // Keys that seem to be missing may be in the second document.
+    let may_be_two = matches!(
+        error.without_snippet(),
+        YamlError::MultipleDocuments { .. } | YamlError::SerdeMissingField { .. }
+    );
+    match second_document(text).filter(|_| may_be_two) {
+        Some(at) => Problem {
+            message: "one case per file: a second document begins here".to_owned(),
+            spans: vec![SourceSpan::at(file, text, at, "move it to another file, or remove the line")],
+        },
+        None => typed_problem::<Case>(file, text, error),
     }
 }

@@ -232,6 +232,13 @@ fn errors_point_to_the_mistake() {
         ("a bad alternative", "<1.32", "<1.32 || 1.34"),
         ("invalid regular expression", "expect:\n", "expect:\n  that: [{what: x, value: t, matches: '('}]\n"),
         ("not a pod", "  - metadata: {name: alloc}\n", "  - alloc\n  - metadata: {name: alloc}\n"),
+        ("a second case", "known-bugs:\n", "---\nname: other\n"),
+        ("a key without a value", "about: It holds.", "about:"),
+        ("a signal without a value", "signal: memory.available", "signal:"),
+        ("a list as a word", "expect:\n", "placed: [x]\nexpect:\n"),
+        ("a list as a resource", "resource: memory", "resource: [memory]"),
+        ("an alias in its anchor", "  evicted: [alloc]\n", "  evicted: &a [*a]\n"),
+        ("two faults in an entry", "expect:\n", "faults: [{event-lost: {}, foo: {}}]\nexpect:\n"),
     ]));
 }
 
@@ -358,7 +365,8 @@ proptest! {
 /// Names that no kubelet and no API has, with the place of the name and a suggestion.
 #[test]
 fn misspelt_fields_and_metrics_are_reported_at_their_place() {
-    let job = "objects: [{apiVersion: batch/v1, kind: Job, metadata: {name: job}, spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: agnhost:2.52}]}}}}]\n";
+    let job = "objects: [{apiVersion: batch/v1, kind: Job, metadata: {name: job}, spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: agnhost:2.52}]}}}}, \
+               {apiVersion: v1, kind: ConfigMap, metadata: {name: map}}]\n";
     let with = |more: &str| GOOD.replace("expect:\n", &format!("{job}{more}\nexpect:\n"));
     let rows = [
         ("kubelet-config: {evictionHrad: {}}", "evictionHrad", "evictionHard"),
@@ -381,6 +389,13 @@ fn misspelt_fields_and_metrics_are_reported_at_their_place() {
         ("until: stats.alloc.el1.rootfs.usedByte > 5", "usedByte", "usedBytes"),
         ("until: samples[samples.size() - 1].pods.exists(p, p.podRef.nmae == 'a')", "nmae", "name"),
         ("until: objects.job.status.faild == 1", "faild", "failed"),
+        ("until: \"objects['job'].status.faild == 1\"", "faild", "failed"),
+        ("until: \"{'a': pods.alloc.status.mesage}.size() == 1\"", "mesage", "message"),
+        (
+            "until: samples[0].node.systemContainers[0].memory.workingSet == 1",
+            "workingSet",
+            "workingSetBytes",
+        ),
         ("until: configz['evictionHrd'].size() == 1", "evictionHrd", "evictionHard"),
         ("until: metrics.kubelet_evictoins.size() == 1", "kubelet_evictoins", "kubelet_evictions"),
         ("until: evictions.map(e, e.containers.el1.usge)[0] == 1", "usge", "usage"),
@@ -395,7 +410,7 @@ fn misspelt_fields_and_metrics_are_reported_at_their_place() {
     }
     for valid in [
         "until: podList.all(p, p.metadata.labels.anything == 'x' && p.status.resources.limits.cpu == '1')",
-        "until: objects.job.metadata.annotations['a/b'] == '1'",
+        "until: objects.job.metadata.annotations['a/b'] == '1' && objects.map.data.any == '1'",
         "until: metrics.go_goroutines.exists(m, m.labels.any == '1') && metrics.kubelet_pod_start_duration_seconds_sum.size() > 0",
         "until: podList.map(p, [p.status.phase, p.status.reason]).filter(pair, pair[0] == 'Failed').size() == 1",
         "kubelet-config: {evictionMinimumReclaim: {nodefs.available: 10Mi}, mergeDefaultEvictionSettings: true}",

@@ -72,16 +72,17 @@ impl NewCase {
     pub fn write(&self, dir: &Path) -> Result<PathBuf, NewCaseError> {
         let folder = dir.join(self.suite.as_str());
         let path = folder.join(format!("{}.yaml", self.name));
-        let write = || {
-            fs::create_dir_all(&folder)?;
-            let mut file = OpenOptions::new().write(true).create_new(true).open(&path)?;
-            file.write_all(TEMPLATE.replace("NAME", self.name.as_str()).as_bytes())
+        let failed = |source| NewCaseError::Write { path: path.clone(), source };
+        fs::create_dir_all(&folder).map_err(failed)?;
+        let mut file = match OpenOptions::new().write(true).create_new(true).open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                return Err(NewCaseError::Exists(path));
+            }
+            Err(error) => return Err(failed(error)),
         };
-        match write() {
-            Ok(()) => Ok(path),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(NewCaseError::Exists(path)),
-            Err(source) => Err(NewCaseError::Write { path, source }),
-        }
+        file.write_all(TEMPLATE.replace("NAME", self.name.as_str()).as_bytes()).map_err(failed)?;
+        Ok(path)
     }
 }
 
@@ -102,6 +103,10 @@ mod tests {
         let error = new.write(dir.path()).unwrap_err().to_string();
         assert!(error.starts_with("failed to create") && error.contains("the file exists"), "{error}");
         assert_eq!(fs::read_to_string(&path).unwrap(), "mine");
+        // A file in the place of the folder.
+        let new: NewCase = "file/my-case".parse().unwrap();
+        fs::write(dir.path().join("file"), "").unwrap();
+        assert!(matches!(new.write(dir.path()), Err(NewCaseError::Write { .. })));
     }
 
     #[test]

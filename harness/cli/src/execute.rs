@@ -1,15 +1,18 @@
 //! Execution of a run with its reports.
 
+use std::collections::BTreeSet;
 use std::path::Path;
-use std::process::ExitCode;
+use std::process::{ExitCode, exit};
+use std::thread;
 
 use evictlab_report::clock::Clock;
 use evictlab_report::exit_code::INTERRUPTED;
-use evictlab_report::{Finished, Report, ReportOptions, Reports, RunDir, reports};
+use evictlab_report::{Finished, Report, ReportError, ReportOptions, Reports, RunDir, reports};
 use evictlab_runner::{Interrupt, RunRequest};
+use tokio::runtime::Builder;
 
 use crate::args::backend::BackendName;
-use crate::failure::{Failure, bad_input, infrastructure};
+use crate::failure::{Failure, bad_input, infrastructure, write_error};
 use crate::output::print_stderr;
 
 /// Maximum number of runs of a case on a kubelet for one conclusive verdict.
@@ -35,7 +38,8 @@ pub(crate) async fn prepare_and_execute(
 /// Returns the directory that `--output-dir` names, or a new one in `results`, and warns if
 /// `results/latest` does not point to it.
 pub(crate) fn run_directory(dir: Option<&Path>) -> Result<RunDir, Failure> {
-    let run_dir = RunDir::resolve(dir).map_err(bad_input)?;
+    let run_dir = RunDir::resolve(dir)
+        .map_err(|error| bad_input(write_error(&error, "another directory with --output-dir")))?;
     if let Some(warning) = run_dir.warning() {
         print_stderr(format_args!("warning: {warning}"));
     }
@@ -65,9 +69,36 @@ pub(crate) async fn execute(
     Ok(finished)
 }
 
-/// Prints the errors of reports to standard error.
+/// Names of the reports on standard output.
+const STDOUT_REPORTS: [&str; 3] = ["terminal", "summary", "annotations"];
+
+/// Prints the errors of reports to standard error, that of standard output once.
 pub(crate) fn print_failures(finished: &Finished) {
+    let mut printed = BTreeSet::new();
     for failure in &finished.failures {
-        print_stderr(format_args!("error: {failure}"));
+        let text = match &failure.first {
+            ReportError::Output(error) if STDOUT_REPORTS.contains(&failure.report) => {
+                format!("failed to write to standard output: {error}")
+            }
+            _ => failure.to_string(),
+        };
+        if printed.insert(text.clone()) {
+            print_stderr(format_args!("error: {text}"));
+        }
     }
+}
+
+/// Handles signals of a command that has nothing to clean up: the first one prints that the command
+/// was interrupted, and exits. `clear` removes what the command shows.
+pub(crate) fn exit_on_interrupt(clear: impl FnOnce() + Send + 'static) -> Result<(), Failure> {
+    let interrupt = Interrupt::listen().map_err(infrastructure)?;
+    let runtime = Builder::new_current_thread().build().map_err(infrastructure)?;
+    let exit_after_signal = move || {
+        runtime.block_on(interrupt.stop.cancelled());
+        clear();
+        Failure::interrupted().report();
+        exit(INTERRUPTED.into());
+    };
+    thread::Builder::new().name("interrupt".to_owned()).spawn(exit_after_signal).map_err(infrastructure)?;
+    Ok(())
 }

@@ -1,12 +1,12 @@
 //! The error of a command: its message and exit status.
 
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
 use evictlab_case::LoadErrors;
 use evictlab_case::select::SelectError;
-use evictlab_report::exit_code;
 use evictlab_report::words::{visible, without_workflow_commands};
+use evictlab_report::{ReportError, exit_code};
 
 /// The error message of a command and its exit status.
 #[derive(Debug)]
@@ -50,6 +50,21 @@ pub(crate) fn infrastructure(error: impl ToString) -> Failure {
     Failure::new(error, exit_code::INFRASTRUCTURE)
 }
 
+/// Returns the text of an error of a file or directory that the user can choose, with the help that
+/// fits its cause; `choice` is such as `another file with --output`.
+pub(crate) fn write_error(error: &ReportError, choice: &str) -> String {
+    let ReportError::Write { path, source } = error else { return error.to_string() };
+    let remedy = match source.kind() {
+        ErrorKind::NotFound => "create its directory, or ",
+        ErrorKind::NotADirectory => "a part of this path is a file: ",
+        ErrorKind::PermissionDenied => "make its directory writable, or ",
+        ErrorKind::ReadOnlyFilesystem => "its file system is read-only: ",
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "free disk space, or ",
+        _ => "",
+    };
+    format!("failed to write {}: {source}\nhelp: {remedy}choose {choice}", path.display())
+}
+
 impl From<LoadErrors> for Failure {
     fn from(errors: LoadErrors) -> Self {
         Self::invalid_cases(&errors, exit_code::BAD_INPUT)
@@ -61,6 +76,29 @@ impl From<SelectError> for Failure {
         match error {
             SelectError::Load(errors) => errors.into(),
             other => bad_input(other),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_help_of_a_write_error_fits_its_cause() {
+        let rows = [
+            (ErrorKind::NotFound, "create its directory, or choose another file with --output"),
+            (ErrorKind::NotADirectory, "a part of this path is a file: choose another"),
+            (ErrorKind::PermissionDenied, "make its directory writable, or choose another"),
+            (ErrorKind::ReadOnlyFilesystem, "its file system is read-only: choose another"),
+            (ErrorKind::StorageFull, "free disk space, or choose another"),
+            (ErrorKind::Other, "choose another"),
+        ];
+        for (kind, help) in rows {
+            let error = ReportError::Write { path: "page.html".into(), source: kind.into() };
+            let text = write_error(&error, "another file with --output");
+            assert!(text.starts_with("failed to write page.html: "), "{text}");
+            assert!(text.contains(&format!("\nhelp: {help}")), "{text}");
         }
     }
 }

@@ -27,6 +27,8 @@ use std::ffi::OsString;
 use std::io;
 use std::process::ExitCode;
 
+use clap::builder::StyledStr;
+use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::CompleteEnv;
 use mimalloc::MiMalloc;
@@ -146,8 +148,21 @@ fn parse() -> Result<Cli, Failure> {
             _ => Err(bad_input(error)),
         }
     })?;
-    let matches = command.get_matches_from(arguments);
+    let matches =
+        command.try_get_matches_from(arguments).unwrap_or_else(|error| with_other_tip(error).exit());
     Ok(Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit()))
+}
+
+/// Returns an error about a subcommand that does not exist, with a tip: two runs are compared by an
+/// option of `report`.
+fn with_other_tip(mut error: clap::Error) -> clap::Error {
+    if matches!(error.get(ContextKind::InvalidSubcommand), Some(ContextValue::String(name)) if name == "compare")
+    {
+        error.remove(ContextKind::SuggestedSubcommand);
+        let tip = StyledStr::from("to compare two runs, use `evictlab report --compare BEFORE AFTER`");
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
+    }
+    error
 }
 
 /// Runs an async command with the clock of its backend. Simulated time advances whenever no task is

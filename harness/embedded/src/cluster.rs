@@ -54,6 +54,11 @@ impl Cluster {
         self.with(|simulation| simulation.inject_faults(script, scope));
     }
 
+    /// Ends the faults whose scope names a node, also those that have not begun.
+    pub fn end_faults(&self, node: &str) {
+        self.with(|simulation| simulation.faults.end(node));
+    }
+
     /// Runs `work` on the simulation at the current time.
     pub(crate) fn with<T>(&self, work: impl FnOnce(&mut Simulation) -> T) -> T {
         let mut simulation = self.lock();

@@ -7,7 +7,7 @@ use rand_chacha::rand_core::SeedableRng;
 
 use crate::context::SimContext;
 use crate::controllers::Controllers;
-use crate::fault::{ActiveFaults, FaultScope, NodeFault};
+use crate::fault::{ActiveFaults, FaultNumber, FaultScope, NodeFault};
 use crate::node::Node;
 use crate::nodes::Nodes;
 use crate::options::{Options, OptionsError};
@@ -40,8 +40,8 @@ pub(crate) struct Simulation {
 enum Event {
     /// Controllers and kubelets receive the changes of objects.
     WatchDelivery,
-    /// The fault with an index is triggered.
-    Fault(usize),
+    /// A fault is triggered.
+    Fault(FaultNumber),
 }
 
 /// Owner of the next event.
@@ -102,8 +102,8 @@ impl Simulation {
 
     /// Injects the faults of a script; their times count from now.
     pub(crate) fn inject_faults(&mut self, script: &[Fault], scope: &FaultScope) {
-        for (time, index) in self.faults.activate(script, scope, self.now) {
-            self.queue.schedule(time, Event::Fault(index), &mut self.sequence);
+        for (time, number) in self.faults.activate(script, scope, self.now) {
+            self.queue.schedule(time, Event::Fault(number), &mut self.sequence);
         }
         self.schedule_watch_delivery();
     }
@@ -140,7 +140,7 @@ impl Simulation {
                 controllers.handle_changes(ctx);
                 nodes.deliver(ctx);
             }),
-            Some(Event::Fault(index)) => self.with(|_, nodes, ctx| trigger_fault(index, nodes, ctx)),
+            Some(Event::Fault(number)) => self.with(|_, nodes, ctx| trigger_fault(number, nodes, ctx)),
             None => {}
         }
     }
@@ -154,9 +154,8 @@ impl Simulation {
     }
 }
 
-/// Triggers the fault with an index.
-fn trigger_fault(index: usize, nodes: &mut Nodes, ctx: &mut SimContext) {
-    let Some((fault, scope)) = ctx.faults.trigger(index) else { return };
+fn trigger_fault(number: FaultNumber, nodes: &mut Nodes, ctx: &mut SimContext) {
+    let Some((fault, scope)) = ctx.faults.trigger(number) else { return };
     let affected: Vec<String> = match scope {
         Some(node) => vec![node],
         None => nodes.names().map(str::to_owned).collect(),

@@ -6,7 +6,7 @@ mod error_row;
 use error_row::row;
 use evictlab_rules::message::EvictionMessage;
 
-use crate::{InputError, NothingToExplain};
+use crate::{EncodingError, InputError, NothingToExplain};
 
 #[test]
 fn texts() {
@@ -15,6 +15,7 @@ fn texts() {
     let source = serde_json::from_str("{\"status\": 1}").and_then(serde_json::from_value::<u8>).unwrap_err();
     let rows = [
         row(NothingToExplain::NoEviction(text("3 events, 2 pods"))),
+        row(NothingToExplain::Cut { of: text("pod web"), after: text("memory") }),
         row(NothingToExplain::Message { of: text("pod web"), problem }),
         row(InputError::Empty),
         row(InputError::Kind(text("Deployment"))),
@@ -25,6 +26,7 @@ fn texts() {
             problem: text("mapping values are not allowed in this context"),
         }),
         row(InputError::Object { kind: "Pod", source }),
+        row(InputError::Cut(text("memory"))),
         row(InputError::Message {
             after: text("The node was low on resource: "),
             expected: text("a resource"),
@@ -32,6 +34,8 @@ fn texts() {
         }),
         row(InputError::NodePressure(text("EvictionThresholdMet: Attempting to reclaim memory"))),
         row(InputError::Text(text("NAME READY STATUS"))),
+        row(EncodingError::Unknown { offset: 12 }),
+        row(EncodingError::Utf16),
     ];
     insta::assert_snapshot!(rows.concat());
 }

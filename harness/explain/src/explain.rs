@@ -1,5 +1,7 @@
 //! Explanations from objects and messages.
 
+use std::collections::HashSet;
+
 use evictlab_rules::KubeletVersion;
 use evictlab_rules::invariant::EvictedEvent;
 use evictlab_rules::message::{EvictionMessage, MessageParseError};
@@ -10,7 +12,7 @@ use crate::explanation::{ConsistencyCheck, Explanation};
 use crate::input::{Input, MAX_DESCRIBED};
 use crate::input_index::InputIndex;
 use crate::known_bugs::BugMatcher;
-use crate::message_text::{find_messages, parse_message};
+use crate::message_text::{MessageEnd, cut_after, find_messages, parse_message};
 use crate::objects::{Pod, PodStatus, qualified};
 use crate::other_causes::{other_cause, unknown_eviction};
 use crate::text_input::TextMessage;
@@ -24,6 +26,16 @@ pub enum NothingToExplain {
         "failed to find an eviction in the input: it contains only {0}\nhelp: pass the Pod that was evicted and its Events: kubectl get events,pods,nodes -o yaml"
     )]
     NoEviction(String),
+    /// An Evicted event has a message of which the end is missing.
+    #[error(
+        "failed to explain the eviction of {of}: its message is cut after {after:?}\nhelp: pass the whole message: kubectl get events,pods -o yaml"
+    )]
+    Cut {
+        /// The pod.
+        of: String,
+        /// The last word.
+        after: String,
+    },
     /// An Evicted event has a message that no kubelet of 1.26 to 1.37 writes.
     #[error(
         "failed to explain the eviction of {of}: not evicted by a kubelet, or by an unknown version: {problem}"
@@ -48,9 +60,14 @@ pub fn explain(
     let index = InputIndex::of(input);
     let mut all = Explanations::default();
     for pod in &input.pods {
-        let events = all.add_foreign(&index, index.evictions_of(pod));
+        let mut events = index.evictions_of(pod);
+        if pod.status.eviction_message().is_some_and(|message| !message.trim().is_empty()) {
+            events.retain(|event| !event.message.trim().is_empty());
+        }
+        let events = all.add_foreign(&index, events);
         Subject::of_pod(&index, pod, &events, version).explain(&mut all);
     }
+    let explained: HashSet<Option<String>> = all.known.iter().map(|known| known.pod.clone()).collect();
     for events in index.evictions_without_pod() {
         let events = all.add_foreign(&index, events.iter().map(|event| (*event).clone()).collect());
         if !events.is_empty() {
@@ -61,10 +78,16 @@ pub fn explain(
         let (name, version) = (text.pod.clone(), version.cloned());
         Subject { name, version, message: Some(text), ..Subject::default() }.explain(&mut all);
     }
-    for cause in &input.causes {
+    let mut stated = HashSet::new();
+    let of_events = input.event_causes.iter().filter(|cause| {
+        // The object of the pod states the same.
+        !explained.contains(&cause.pod) && stated.insert((&cause.pod, &cause.why))
+    });
+    for cause in of_events.chain(&input.causes) {
         all.known.push(Explanation {
             pod: cause.pod.clone(),
             why: cause.why.clone(),
+            is_about_process: cause.is_about_process,
             ..Explanation::default()
         });
     }
@@ -94,14 +117,15 @@ impl Explanations {
             events.into_iter().map(parsed).partition(|(problem, _)| problem.is_none());
         for (problem, event) in foreign {
             let evictor = index.evictor_of(&event);
+            let has_message = !event.message.trim().is_empty();
             let explanation = Explanation {
                 pod: Some(qualified(Some(&event.namespace), &event.pod)),
                 at: event.at,
                 why: vec![unknown_eviction(evictor, &event.message)],
-                message: Some(event.message),
+                message: has_message.then_some(event.message),
                 ..Explanation::default()
             };
-            match problem.filter(|_| evictor.is_none()) {
+            match problem.filter(|_| evictor.is_none() && has_message) {
                 Some(problem) => self.add_unclear(explanation, problem),
                 None => self.known.push(explanation),
             }
@@ -111,7 +135,10 @@ impl Explanations {
 
     fn add_unclear(&mut self, explanation: Explanation, problem: MessageParseError) {
         let of = explanation.pod.clone().unwrap_or_else(|| "the message".to_owned());
-        self.problem.get_or_insert(NothingToExplain::Message { of, problem });
+        self.problem.get_or_insert_with(|| match cut_after(&problem.text) {
+            Some(after) => NothingToExplain::Cut { of, after },
+            None => NothingToExplain::Message { of, problem },
+        });
         self.unclear.push(explanation);
     }
 }
@@ -179,12 +206,12 @@ impl<'a> Subject<'a> {
     fn explain(self, all: &mut Explanations) {
         let no_status = PodStatus::default();
         let status = self.pod.map_or(&no_status, |pod| &pod.status);
-        let in_status = status.eviction_message();
+        let in_status = status.eviction_message().filter(|message| !message.trim().is_empty());
         let text = self.events.first().map(|event| event.message.as_str()).or(in_status);
         let found = match (text, self.message) {
             (Some(text), _) if self.is_partial() => find_message(text),
-            (Some(text), _) => parse_message(text).map(|message| (message, false)),
-            (None, Some(text)) => Ok((text.message.clone(), text.is_shortened)),
+            (Some(text), _) => parse_message(text).map(|message| (message, MessageEnd::Whole)),
+            (None, Some(text)) => Ok((text.message.clone(), text.end.clone())),
             (None, None) => {
                 let cause = self.pod.and_then(other_cause);
                 all.known.extend(cause.map(|cause| Explanation { why: vec![cause], ..self.common(None) }));
@@ -194,7 +221,7 @@ impl<'a> Subject<'a> {
         let text = text
             .map_or_else(|| self.message.map(|text| text.message.to_string()), |text| Some(text.to_owned()));
         match found {
-            Ok((message, is_shortened)) => all.known.push(self.explain_message(&message, is_shortened, text)),
+            Ok((message, end)) => all.known.push(self.explain_message(&message, &end, text)),
             Err(problem) => {
                 let why = vec![unknown_eviction(None, text.as_deref().unwrap_or_default())];
                 all.add_unclear(Explanation { why, ..self.common(text) }, problem);
@@ -223,13 +250,14 @@ impl<'a> Subject<'a> {
     fn explain_message(
         &self,
         message: &EvictionMessage,
-        is_shortened: bool,
+        end: &MessageEnd,
         text: Option<String>,
     ) -> Explanation {
         let no_status = PodStatus::default();
         let status = self.pod.map_or(&no_status, |pod| &pod.status);
-        // A shortened message may lack containers.
-        let manifest = self.pod.and_then(|pod| pod.manifest.as_ref()).filter(|_| !is_shortened);
+        // A message without its end may lack containers.
+        let is_whole = *end == MessageEnd::Whole;
+        let manifest = self.pod.and_then(|pod| pod.manifest.as_ref()).filter(|_| is_whole);
         let version = self.version.as_ref();
         let containers = match message {
             EvictionMessage::NodePressure(pressure) => container_reports(pressure, manifest, status, version),
@@ -246,7 +274,7 @@ impl<'a> Subject<'a> {
         };
         let bugs = matcher.matches();
         let checks = if self.is_partial() { Vec::new() } else { self.check_consistency(status) };
-        let (why, missing) = (why(message, is_shortened), self.missing_input(message));
+        let (why, missing) = (why(message, end), self.missing_input(message));
         Explanation { why, bugs, checks, missing, containers, ..self.common(text) }
     }
 
@@ -284,10 +312,10 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// Finds a message in the status of a described pod, and whether it is shortened.
-fn find_message(text: &str) -> Result<(EvictionMessage, bool), MessageParseError> {
+/// Finds a message in the status of a described pod.
+fn find_message(text: &str) -> Result<(EvictionMessage, MessageEnd), MessageParseError> {
     match find_messages(text).into_iter().next() {
-        Some(found) => Ok((found.message, found.is_shortened)),
-        None => parse_message(text).map(|message| (message, false)),
+        Some(found) => Ok((found.message, found.end)),
+        None => parse_message(text).map(|message| (message, MessageEnd::Whole)),
     }
 }

@@ -30,6 +30,9 @@ pub struct Explanation {
     pub bugs: Vec<Bug>,
     /// Input that would make the explanation more complete.
     pub missing: Vec<String>,
+    /// True if the explanation is about a process outside of pods.
+    #[serde(skip)]
+    pub is_about_process: bool,
 }
 
 /// Kind of a container, by its list in the pod spec.

@@ -7,11 +7,15 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::objects::{Event, Node, Pod};
+use crate::objects::{Event, Node, Pod, qualified};
+use crate::pod_in_line::with_namespace;
+use crate::text_cause::cause_in_text;
 use crate::text_input::{TextCause, TextMessage};
 
 /// Maximum number of objects that the description of an input names.
 pub(crate) const MAX_DESCRIBED: usize = 3;
+/// Reasons of events about pods that are terminated for another cause than node pressure.
+const OTHER_TERMINATIONS: [&str; 3] = ["Preempting", "Preempted", "TaintManagerEviction"];
 
 /// Objects and messages to explain.
 #[derive(Clone, Debug, Default)]
@@ -24,6 +28,8 @@ pub struct Input {
     pub(crate) evicted: Vec<EvictedEvent>,
     /// Objects and sources of the events with the reason `Evicted`.
     pub(crate) evicted_sources: Vec<Event>,
+    /// Terminations that other events state.
+    pub(crate) event_causes: Vec<TextCause>,
     /// UIDs of the objects with an event of a kubelet that is not an eviction.
     pub(crate) other_kubelet_events: HashSet<Option<String>>,
     pub(crate) pods: Vec<Pod>,
@@ -68,6 +74,11 @@ pub enum InputError {
         /// The error.
         source: serde_json::Error,
     },
+    /// A text that ends within the first sentence of an eviction message.
+    #[error(
+        "failed to read the eviction message: it is cut after {0:?}\nhelp: pass the whole message: kubectl get events -A --field-selector reason=Evicted -o yaml"
+    )]
+    Cut(String),
     /// A text with an eviction message that no kubelet writes.
     #[error("failed to read the eviction message: after {after:?}, expected {expected}, found {found:?}")]
     Message {
@@ -103,6 +114,7 @@ impl Input {
         if self.first_events.len() < MAX_DESCRIBED {
             self.first_events.push(event.describe());
         }
+        self.event_causes.extend(other_termination(&event));
         if event.reason.as_deref() == Some("Evicted") {
             self.evicted_sources.push(event);
         } else if event.source.component.as_deref() == Some("kubelet") {
@@ -129,6 +141,7 @@ impl Input {
         self.first_events.truncate(MAX_DESCRIBED);
         self.evicted.extend(other.evicted);
         self.evicted_sources.extend(other.evicted_sources);
+        self.event_causes.extend(other.event_causes);
         self.other_kubelet_events.extend(other.other_kubelet_events);
         self.pods.extend(other.pods);
         self.nodes.extend(other.nodes);
@@ -160,6 +173,17 @@ impl Input {
         }
         Ok(())
     }
+}
+
+/// Returns the termination that an event of a pod states; `None` for evictions by the kubelet.
+fn other_termination(event: &Event) -> Option<TextCause> {
+    let object = &event.involved_object;
+    let reason = event.reason.as_deref().filter(|reason| OTHER_TERMINATIONS.contains(reason))?;
+    let name = object.name.as_ref().filter(|_| object.kind.as_ref().is_none_or(|kind| kind == "Pod"))?;
+    let message = event.message.as_deref().unwrap_or_default();
+    let cause = cause_in_text(&format!("{reason}: {message}"))?;
+    let pod = with_namespace(qualified(object.namespace.as_deref(), name), message);
+    Some(TextCause { pod: Some(pod), why: vec![cause.why], ..TextCause::default() })
 }
 
 fn kind(object: &Value) -> Option<&str> {

@@ -36,6 +36,14 @@ static POD_CGROUP: LazyLock<Regex> = LazyLock::new(|| {
         .expect("the pattern is valid")
 });
 
+/// The explanation of an OOM kill.
+pub(crate) struct KillReport {
+    /// The cause in sentences.
+    pub why: Vec<String>,
+    /// True if the process was not of a pod.
+    pub is_outside_of_pods: bool,
+}
+
 /// OOM kills, in the order of a log.
 #[derive(Default)]
 pub(crate) struct KernelLog {
@@ -123,8 +131,10 @@ impl KernelLog {
     }
 
     /// Explains the kills.
-    pub(crate) fn explain(self) -> impl Iterator<Item = Vec<String>> {
-        self.kills.into_iter().map(|kill| kill.explain())
+    pub(crate) fn explain(self) -> impl Iterator<Item = KillReport> {
+        self.kills
+            .into_iter()
+            .map(|kill| KillReport { why: kill.explain(), is_outside_of_pods: kill.is_outside_of_pods() })
     }
 }
 
@@ -133,12 +143,16 @@ impl OomKill {
         Self { name: found["name"].to_owned(), pid: found["pid"].to_owned(), ..Self::default() }
     }
 
-    /// Returns whether another line may be about this kill: no line states the same twice.
+    /// Returns whether another line may be about this kill: no line states the same twice. The
+    /// newest line of a log may be the first one.
     fn is_continued_by(&self, part: &Self) -> bool {
-        let is_complete = self.rss_kib.is_some();
-        let repeats = (part.rss_kib.is_some() && is_complete)
-            || (part.summary.is_some() && (self.summary.is_some() || is_complete));
+        let repeats = (part.rss_kib.is_some() && self.rss_kib.is_some())
+            || (part.summary.is_some() && self.summary.is_some());
         self.name == part.name && !repeats
+    }
+
+    fn is_outside_of_pods(&self) -> bool {
+        self.summary.as_ref().is_some_and(|summary| pod_uid(&summary.cgroup).is_none())
     }
 
     fn explain(&self) -> Vec<String> {
@@ -182,7 +196,9 @@ impl OomKill {
             ("CONSTRAINT_MEMCG", Some(limited)) if limited == cgroup && pod_uid(cgroup).is_some() => {
                 "its container reached its memory limit".to_owned()
             }
-            ("CONSTRAINT_MEMCG", Some(limited)) if pod_uid(limited).is_some() => {
+            ("CONSTRAINT_MEMCG", Some(limited))
+                if pod_uid(limited).is_some() && pod_uid(limited) == pod_uid(cgroup) =>
+            {
                 "its pod reached its memory limit".to_owned()
             }
             ("CONSTRAINT_MEMCG", Some(limited)) => format!("the cgroup {limited} reached its memory limit"),

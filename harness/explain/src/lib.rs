@@ -38,6 +38,7 @@ mod table;
 mod text;
 mod text_cause;
 mod text_cursor;
+mod text_encoding;
 mod text_input;
 mod why;
 
@@ -48,3 +49,4 @@ pub use explain::{NothingToExplain, explain};
 pub use explanation::{Bug, ConsistencyCheck, ContainerKind, ContainerReport, Explanation};
 pub use input::{Input, InputError};
 pub use text::amount;
+pub use text_encoding::{EncodingError, decode_text};

@@ -161,7 +161,7 @@ impl Event {
     pub(crate) fn describe(&self) -> String {
         let object = &self.involved_object;
         let [reason, kind, name] = [&self.reason, &object.kind, &object.name].map(text);
-        format!("an event {reason} about {kind} {name}")
+        format!("an event {reason} about {kind} {}", qualified(object.namespace.as_deref(), name))
     }
 
     /// The component that sent the event.

@@ -74,11 +74,20 @@ fn by_oom_kill(status: &PodStatus) -> Option<String> {
     ))
 }
 
-/// Describes an eviction whose message is not one of a kubelet. `source`: the component that sent
-/// the event, if known.
+/// Describes an eviction whose event has no message, or one that is not of a kubelet. `source`: the
+/// component that sent the event, if known.
 pub(crate) fn unknown_eviction(source: Option<&str>, message: &str) -> String {
     let message = message.trim();
     match source.filter(|source| *source != "kubelet") {
+        Some(source) if message.is_empty() => {
+            format!("{source} evicted the pod, and the event has no message. {NOT_AN_EVICTION}")
+        }
+        None if message.is_empty() => {
+            "The pod was evicted, and the event has no message: the cause is unknown. The status of the pod may \
+             have the message: kubectl get pod NAME -o yaml. A copy of the event may have lost the message: \
+             kubectl get events --field-selector reason=Evicted -o yaml"
+                .to_owned()
+        }
         Some(source) => format!("{source} evicted the pod, with the message {message:?}. {NOT_AN_EVICTION}"),
         None => format!(
             "The pod was evicted, and the message is not a complete one of a kubelet of 1.26 to 1.37: {message:?}."

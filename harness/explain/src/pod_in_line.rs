@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use crate::objects::qualified;
+use crate::text_cursor::MARKS;
 
 /// Parts of a line that name another pod than the evicted one: labels of the stream that the line
 /// is from, and the pod that preempted another.
@@ -20,15 +21,43 @@ static NAMESPACE: LazyLock<Regex> = LazyLock::new(|| {
         .expect("the pattern is valid")
 });
 /// The pod in a sentence: `pod shop/web-0`, `pods/"web-0" -n "shop"`, or `Pod web-0 was evicted`.
-/// In the last form, a word without a digit or a hyphen may be another one than a name.
+/// In the last form, a word without a digit or a hyphen may be another one than a name. Names may
+/// have marks.
 static SENTENCE: LazyLock<[Regex; 3]> = LazyLock::new(|| {
     let patterns = [
-        r#"\b(?i:pods?) "?(?<namespace>[a-z0-9-]+)/(?<pod>[a-z0-9.-]+)"#,
-        r#"\b(?i:pods?)/"?(?<pod>[a-z0-9.-]+)"?(?: (?:-n|--namespace|in namespace)[ =]"?(?<namespace>[a-z0-9-]+))?"#,
-        r#"\b(?i:pod) ["'`]?(?<pod>[a-z0-9.]*[0-9-][a-z0-9.-]*)["'`]?(?: (?i:was|got|wurde) (?i:evicted)| in (?:(?i:namespace) )?["'`]?(?<namespace>[a-z0-9-]+)|:)"#,
+        r"\b(?i:pods?) ~(?<namespace>[a-z0-9-]+)/(?<pod>[a-z0-9.-]+)",
+        r"\b(?i:pods?)/~(?<pod>[a-z0-9.-]+)~(?: (?:-n|--namespace|in namespace)[ =]~(?<namespace>[a-z0-9-]+))?",
+        r"\b(?i:pod) ~(?<pod>[a-z0-9.]*[0-9-][a-z0-9.-]*)~(?: (?i:was|got|wurde) (?i:evicted)| in (?:(?i:namespace) )?~(?<namespace>[a-z0-9-]+)|:)",
     ];
-    patterns.map(|pattern| Regex::new(pattern).expect("the pattern is valid"))
+    patterns.map(with_marks)
 });
+/// The pod at the beginning of a line: `shop/web-0: The node was low on …` or `“shop/web-0”`.
+static BEGINNING: LazyLock<Regex> = LazyLock::new(|| {
+    with_marks(
+        r"^[\s>•*-]*(?<open>~)(?<namespace>[a-z0-9][a-z0-9-]*)/(?<pod>[a-z0-9][a-z0-9.-]*)(?<close>~:?~)(?:\s|$)",
+    )
+});
+/// Words at the beginning of a line that are not namespaces: kinds of other objects, and programs.
+const NO_NAMESPACES: [&str; 18] = [
+    "node",
+    "nodes",
+    "deploy",
+    "deployment",
+    "deployments",
+    "statefulset",
+    "statefulsets",
+    "daemonset",
+    "daemonsets",
+    "replicaset",
+    "replicasets",
+    "job",
+    "jobs",
+    "cronjob",
+    "cronjobs",
+    "event",
+    "events",
+    "kubelet",
+];
 /// The pod of an event that a component logs, from the newest form to the oldest.
 static LOGGED_EVENT: LazyLock<[Regex; 2]> = LazyLock::new(|| {
     let patterns = [
@@ -41,8 +70,36 @@ static LOGGED_EVENT: LazyLock<[Regex; 2]> = LazyLock::new(|| {
 static UID: LazyLock<Regex> =
     LazyLock::new(|| Regex::new("^[0-9a-f]{8}-[0-9a-f]{4}-").expect("the pattern is valid"));
 
+/// Compiles a pattern in which `~` stands for any number of marks.
+fn with_marks(pattern: &str) -> Regex {
+    let marks = MARKS.map(regex::escape).join("|");
+    Regex::new(&pattern.replace('~', &format!("(?:{marks})*"))).expect("the pattern is valid")
+}
+
 /// Returns `namespace/name` or the name of the pod that a line names.
 pub(crate) fn pod_in_line(line: &str) -> Option<String> {
+    pod_in_words(line).or_else(|| pod_at_beginning(&OTHERS.replace_all(line, "")))
+}
+
+/// Returns the pod with the namespace that a line names, if the pod has none.
+pub(crate) fn with_namespace(pod: String, line: &str) -> String {
+    let is_same = |found: &String| found.split_once('/').is_some_and(|(_, name)| name == pod);
+    pod_in_words(line).filter(is_same).unwrap_or(pod)
+}
+
+/// Returns the pod at the beginning of a line, in marks, before a colon, or as the only word.
+fn pod_at_beginning(line: &str) -> Option<String> {
+    let found = BEGINNING.captures(line)?;
+    let (namespace, pod) = (&found["namespace"], found["pod"].trim_end_matches(['.', '-']));
+    let is_marked = !found["open"].is_empty() || !found["close"].is_empty();
+    let is_alone = line[found[0].len()..].trim().is_empty();
+    let is_fraction = [namespace, pod].iter().all(|part| !part.contains(|c: char| c.is_ascii_lowercase()));
+    let is_other = is_fraction || NO_NAMESPACES.contains(&namespace) || (namespace, pod) == ("n", "a");
+    ((is_marked || is_alone) && !is_other).then(|| qualified(Some(namespace), pod))
+}
+
+/// Returns `namespace/name` or the name of the pod that a part of a line names.
+pub(crate) fn pod_in_words(line: &str) -> Option<String> {
     let line = OTHERS.replace_all(line, "");
     if let Some(found) = PAIR.captures(&line) {
         let namespace = NAMESPACE.captures(&line);
@@ -69,6 +126,13 @@ mod tests {
             ("error when evicting pods/\"web-0\" -n \"shop\" (will retry)", Some("shop/web-0")),
             ("pod/web-0 evicted", Some("web-0")),
             ("Pod web-0 was evicted: m", Some("web-0")),
+            ("Pod “web-0” was evicted: m", Some("web-0")),
+            ("pod &quot;shop/web-0&quot; m", Some("shop/web-0")),
+            ("“shop/web-0” was evicted", Some("shop/web-0")),
+            ("„shop/web-0“: m", Some("shop/web-0")),
+            ("- **shop/web-0:** m", Some("shop/web-0")),
+            ("shop/web-0: m", Some("shop/web-0")),
+            ("shop/web-0 ", Some("shop/web-0")),
             ("pod web-7f in shop: m", Some("shop/web-7f")),
             ("Cancelling deletion of Pod shop/web.", Some("shop/web")),
             ("\"Event occurred\" object=\"shop/web-0\" fieldPath=\"\" kind=\"Pod\"", Some("shop/web-0")),
@@ -77,6 +141,13 @@ mod tests {
                 Some("shop/web-0"),
             ),
             ("\"Event occurred\" object=\"node-3\" kind=\"Node\"", None),
+            // Other objects, a date, and paths.
+            ("node/node-3: m", None),
+            ("11/24: m", None),
+            ("n/a: m", None),
+            ("shop/web-0 m", None),
+            ("var/log/pods: m", None),
+            ("m “shop/web-0”", None),
             // Words, labels of a stream, another pod, and a directory.
             ("Pod was terminated in response to imminent node shutdown.", None),
             ("pod eviction from node-3 node by sigs.k8s.io/descheduler", None),

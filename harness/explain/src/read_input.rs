@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::document::Document;
 use crate::input::{Input, InputError};
 use crate::log_line::{is_quoted, unquoted, value_lines};
-use crate::message_text::message_error;
+use crate::message_text::{cut_after, message_error};
 use crate::text_input::{TextInput, read_lines, read_text};
 
 impl Input {
@@ -133,6 +133,9 @@ fn of_text(text: &str) -> Result<Input, InputError> {
     if !found.is_empty() {
         return of_found(found);
     }
+    if let Some(after) = cut_after(text) {
+        return Err(InputError::Cut(after));
+    }
     Err(match (message_error(text), found.node_pressure) {
         (Some(error), _) => not_a_message(&error),
         (None, Some(line)) => InputError::NodePressure(line),
@@ -245,6 +248,18 @@ mod tests {
                 "The node was low on resource: patience. ",
                 "after \"The node was low on resource: \", expected memory, ephemeral-storage, inodes or pids",
             ),
+            (
+                "The node was low on resource: memory ",
+                "it is cut after \"memory\"\nhelp: pass the whole message",
+            ),
+            ("web-0: The node was low on resource: mem…", "cut after \"mem\""),
+            ("The node was low on resource: \n", "cut after \"resource:\""),
+            ("The node was low on", "cut after \"on\""),
+            ("{\"msg\": \"The node was low on resource: me\", \"reason\": \"Evicted\"}", "cut after \"me\""),
+            ("Usage of EmptyDir volume \"cache\" exceeds the", "cut after \"the\""),
+            ("Usage of EmptyDir volume \"cache\" exceeds the limit \"10", "cut after \"10\""),
+            ("Container web exceeded its local", "cut after \"local\""),
+            ("The node had condition: [MemoryPressure", "cut after \"MemoryPressure\""),
             ("- 1\n- 2", "failed to find an eviction in this text"),
             ("kind: Pod\nspec: {nodeName: [a]}", "failed to read Pod: invalid type: sequence"),
         ];

@@ -25,7 +25,8 @@ pub fn amount(value: i64, resource: Resource) -> String {
 
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let pod = self.pod.as_deref().unwrap_or("A pod");
+        let unnamed = if self.is_about_process { "A process outside of pods" } else { "A pod" };
+        let pod = self.pod.as_deref().unwrap_or(unnamed);
         let node = self.node.as_ref().map(|node| format!(" on node {node}")).unwrap_or_default();
         let kubelet = self.kubelet.as_ref().map(|version| format!(", kubelet {version}")).unwrap_or_default();
         let at = self.at.map(|at| format!(", {}", at.strftime("%Y-%m-%dT%H:%M:%SZ"))).unwrap_or_default();

@@ -8,13 +8,39 @@ use crate::other_causes::{
     DELETED_BY_POD_GC, NODE_SHUT_DOWN, NOT_AN_EVICTION, PREEMPTED_BY_KUBELET, PREEMPTED_BY_SCHEDULER,
 };
 
+/// The progress of an eviction through the Eviction API.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ApiEviction {
+    /// A client asked for it.
+    Attempted,
+    /// A PodDisruptionBudget prevented it.
+    Refused,
+    /// The API server accepted it.
+    Done,
+}
+
+/// A termination that a line states.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Cause {
+    /// The cause in sentences.
+    pub why: String,
+    /// `None` if the line is not about the Eviction API.
+    pub api_eviction: Option<ApiEviction>,
+}
+
+const ATTEMPTED: &str = "An eviction of the pod through the Eviction API was attempted, as by kubectl drain; the \
+                         text does not state whether it succeeded.";
+const REFUSED: &str =
+    "An eviction through the Eviction API, as by kubectl drain, was refused by a PodDisruptionBudget.";
+const EVICTED: &str = "The pod was evicted through the Eviction API, as by kubectl drain.";
+
 /// Patterns with the cause, which is not a node-pressure eviction. The first one that matches
 /// counts.
 static CAUSES: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
     let rows = [
         ("Preempted in order to admit critical pod|^Preempting\\b", PREEMPTED_BY_KUBELET),
         (
-            "Preempted by (?:a )?pod\\b|Preempted by \\S+ on node|default-scheduler: preempting to accommodate|PreemptionByScheduler",
+            "^Preempted: |Preempted by (?:a )?pod\\b|Preempted by \\S+ on node|default-scheduler: preempting to accommodate|PreemptionByScheduler",
             PREEMPTED_BY_SCHEDULER,
         ),
         ("imminent node shutdown|node is shutting down|^NodeShutdown\\b", NODE_SHUT_DOWN),
@@ -23,14 +49,9 @@ static CAUSES: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
             "The Vertical Pod Autoscaler evicted the pod, to start it with other requests.",
         ),
         ("pod eviction from \\S+ node by \\S*descheduler", "The descheduler evicted the pod."),
-        (
-            "violate the pod's disruption budget",
-            "An eviction through the Eviction API, as by kubectl drain, was refused by a PodDisruptionBudget.",
-        ),
-        (
-            "Eviction API: evicting|EvictionByEvictionAPI|evicting pod \\S+/\\S+|^pod/\\S+ evicted$",
-            "The pod was evicted through the Eviction API, as by kubectl drain.",
-        ),
+        ("violate the pod's disruption budget", REFUSED),
+        ("Eviction API: evicting|EvictionByEvictionAPI|^pod/\\S+ evicted$", EVICTED),
+        ("evicting pod \\S+/\\S+", ATTEMPTED),
         (
             "Cancelling deletion of Pod",
             "The pod was to be deleted because of a NoExecute taint of its node, and the deletion was cancelled.",
@@ -85,9 +106,15 @@ static NODE_PRESSURE: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// Explains a line about the termination of a pod; `None` for other lines.
-pub(crate) fn cause_in_text(line: &str) -> Option<String> {
+pub(crate) fn cause_in_text(line: &str) -> Option<Cause> {
     let (_, cause) = CAUSES.iter().find(|(pattern, _)| pattern.is_match(line))?;
-    Some(format!("{cause} {NOT_AN_EVICTION}"))
+    let api_eviction = match *cause {
+        ATTEMPTED => Some(ApiEviction::Attempted),
+        REFUSED => Some(ApiEviction::Refused),
+        EVICTED => Some(ApiEviction::Done),
+        _ => None,
+    };
+    Some(Cause { why: format!("{cause} {NOT_AN_EVICTION}"), api_eviction })
 }
 
 /// Returns whether a line states that a node was under pressure.

@@ -11,10 +11,56 @@ pub(crate) struct TextCursor<'a> {
 
 /// Ends of a message that a table or a chat shortened.
 const ELLIPSES: [&str; 5] = ["…", "..", "[...]", "[truncated]", "(truncated)"];
-/// Quotes, in pairs so that a value in CSV is read, and with the escapes of HTML.
-const QUOTES: [&str; 8] = ["\"\"", "\"", "'", "“", "”", "„", "&quot;", "&#34;"];
+/// Quotes and other marks around a name or an amount: of shells, CSV, word processors, Markdown and
+/// HTML, whose escapes may be escaped again.
+pub(crate) const MARKS: [&str; 42] = [
+    "\"",
+    "'",
+    "`",
+    "*",
+    "“",
+    "”",
+    "„",
+    "‟",
+    "‘",
+    "’",
+    "‚",
+    "«",
+    "»",
+    "‹",
+    "›",
+    "&quot;",
+    "&apos;",
+    "&#34;",
+    "&#39;",
+    "&#039;",
+    "&#x22;",
+    "&#x27;",
+    "&#96;",
+    "&ldquo;",
+    "&rdquo;",
+    "&lsquo;",
+    "&rsquo;",
+    "&laquo;",
+    "&raquo;",
+    "&amp;quot;",
+    "&amp;#34;",
+    "&amp;#39;",
+    "<b>",
+    "</b>",
+    "<i>",
+    "</i>",
+    "<em>",
+    "</em>",
+    "<code>",
+    "</code>",
+    "<strong>",
+    "</strong>",
+];
 /// Maximum number of bytes of a name.
 const MAX_NAME: usize = 253;
+/// Maximum number of marks on one side of a name.
+const MAX_MARKS: usize = 8;
 
 impl<'a> TextCursor<'a> {
     fn rest(&self) -> &'a str {
@@ -31,22 +77,66 @@ impl<'a> TextCursor<'a> {
         end.is_ok()
     }
 
+    /// Skips marks and words if the text continues with them, or with the words alone.
+    pub(crate) fn skip_after_marks(&mut self, words: &str) -> bool {
+        let mut after = *self;
+        let found = after.skip(words) || (after.skip_marks() && after.skip(words));
+        if found {
+            *self = after;
+        }
+        found
+    }
+
+    /// Skips quotes and other marks, escaped or not. Returns whether there was one.
+    pub(crate) fn skip_marks(&mut self) -> bool {
+        let start = self.at;
+        for _ in 0..MAX_MARKS {
+            let rest = self.rest().trim_start_matches('\\');
+            let Some(after) = MARKS.iter().find_map(|mark| rest.strip_prefix(mark)) else { break };
+            self.at = self.text.len() - after.len();
+        }
+        self.at > start
+    }
+
     /// Returns whether the text, or its line, ends after some of these words.
     pub(crate) fn ends_within(&self, words: &str) -> bool {
         let matched = match_words(self.rest(), words).err().filter(|matched| *matched > 0);
         matched.is_some_and(|matched| Self { at: self.at + matched, ..*self }.is_at_end())
     }
 
-    /// Returns whether the text ends after a name and some of these words.
+    /// Returns whether the text ends after a name, with or without marks, and some of these words.
     pub(crate) fn ends_within_name(&self, words: &str) -> bool {
-        let after = Self { at: self.at + name_length(self.rest()), ..*self };
-        after.is_at_end() || after.ends_within(words)
+        if self.is_at_end() {
+            return true;
+        }
+        let mut after = *self;
+        after.skip_marks();
+        after.at += name_length(after.rest());
+        if after.is_at_end() || after.ends_within(words) {
+            return true;
+        }
+        after.skip_marks() && after.ends_within(words)
     }
 
-    /// Returns whether the text, its line, or a value in quotes ends here.
-    fn is_at_end(&self) -> bool {
-        let rest = self.rest().trim_start_matches([' ', '\t', '\r', '\\']);
-        rest.is_empty() || rest.starts_with(['\n', '"']) || self.is_at_ellipsis()
+    /// Returns whether the text ends after letters and digits, with or without marks.
+    pub(crate) fn ends_within_word(&self) -> bool {
+        let mut after = *self;
+        after.skip_marks();
+        after.take_while(|c| c.is_ascii_alphanumeric());
+        after.is_at_end()
+    }
+
+    /// Returns whether the text, its line, or a value in quotes ends here, or after marks.
+    pub(crate) fn is_at_end(&self) -> bool {
+        let mut after = *self;
+        after.skip_marks();
+        [*self, after].into_iter().any(|cursor| {
+            let rest = cursor.rest().trim_start_matches([' ', '\t', '\r', '\\']);
+            rest.is_empty()
+                || rest.starts_with(['\n', '"'])
+                || ends_within_mark(rest)
+                || cursor.is_at_ellipsis()
+        })
     }
 
     pub(crate) fn is_at_ellipsis(&self) -> bool {
@@ -62,10 +152,11 @@ impl<'a> TextCursor<'a> {
         }
     }
 
-    /// Reads a name and skips the words after it.
+    /// Reads a name, with or without marks, and skips the words after it.
     pub(crate) fn name(&mut self, then: &str) -> Option<String> {
         let mut name = String::new();
         let mut cursor = *self;
+        cursor.skip_marks();
         loop {
             let part = &cursor.rest()[..name_length(cursor.rest())];
             cursor.at += part.len();
@@ -73,7 +164,7 @@ impl<'a> TextCursor<'a> {
             if part.is_empty() || name.len() > MAX_NAME {
                 return None;
             }
-            if cursor.skip(then) {
+            if cursor.skip_after_marks(then) {
                 *self = cursor;
                 return Some(name);
             }
@@ -85,17 +176,10 @@ impl<'a> TextCursor<'a> {
         }
     }
 
-    /// Reads a name in quotes, which a shell may have removed, and skips the words after it.
-    pub(crate) fn quoted_name(&mut self, then: &str) -> Option<String> {
-        self.skip_quote();
-        let name = self.name("");
-        self.skip_quote();
-        name.filter(|_| self.skip(then))
-    }
-
-    /// Reads a quantity and skips the words after it.
+    /// Reads a quantity, with or without marks, and skips the words after it.
     pub(crate) fn quantity(&mut self, then: &str) -> Option<Quantity> {
         let mut text = String::new();
+        self.skip_marks();
         loop {
             text.push_str(self.take_while(|c| c.is_ascii_alphanumeric()));
             let rest = self.rest();
@@ -114,14 +198,14 @@ impl<'a> TextCursor<'a> {
                 return None;
             }
         }
-        Quantity::parse_verbatim(&text).ok().filter(|_| self.skip(then))
+        Quantity::parse_verbatim(&text).ok().filter(|_| self.skip_after_marks(then))
     }
 
     /// Reads a quantity in quotes at the end of a message.
     pub(crate) fn quoted_quantity(&mut self) -> Option<Quantity> {
-        let is_quoted = self.skip_quote();
+        let is_quoted = self.skip_marks();
         let quantity = self.quantity("")?;
-        let is_whole = if is_quoted { self.skip_quote() } else { self.rest().starts_with('.') };
+        let is_whole = if is_quoted { self.skip_marks() } else { self.rest().starts_with('.') };
         self.skip(".");
         is_whole.then_some(quantity)
     }
@@ -131,16 +215,14 @@ impl<'a> TextCursor<'a> {
         self.at += taken.len();
         taken
     }
+}
 
-    /// Skips a quote, escaped or not. Returns whether there was one.
-    fn skip_quote(&mut self) -> bool {
-        let rest = self.rest().trim_start_matches('\\');
-        let after = QUOTES.iter().find_map(|quote| rest.strip_prefix(quote));
-        if let Some(after) = after {
-            self.at = self.text.len() - after.len();
-        }
-        after.is_some()
-    }
+/// Returns whether the text, or its line, ends within or after a mark.
+fn ends_within_mark(text: &str) -> bool {
+    MARKS.iter().any(|mark| {
+        let matched = text.bytes().zip(mark.bytes()).take_while(|(one, other)| one == other).count();
+        matched > 0 && matches!(text.as_bytes().get(matched), None | Some(b'\n' | b'\r'))
+    })
 }
 
 /// Returns the length of the name at the beginning of a text. A name does not end with a dot.

@@ -1,6 +1,6 @@
 //! Text that people copy: output of `kubectl describe` and `kubectl get`, logs, lines from a chat.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
 use evictlab_rules::message::EvictionMessage;
@@ -11,12 +11,12 @@ use crate::describe::{EVENT, described_pods};
 use crate::kernel_log::KernelLog;
 use crate::kubelet_log::KubeletLog;
 use crate::log_line::{LogLine, log_lines, unquoted};
-use crate::message_text::{find_messages, join_lines};
+use crate::message_text::{MessageEnd, find_messages, join_lines};
 use crate::objects::qualified;
 use crate::other_causes::unknown_eviction;
-use crate::pod_in_line::pod_in_line;
+use crate::pod_in_line::{pod_in_line, pod_in_words, with_namespace};
 use crate::table::TableColumns;
-use crate::text_cause::{cause_in_text, is_node_pressure};
+use crate::text_cause::{ApiEviction, Cause, cause_in_text, is_node_pressure};
 
 /// Escape sequences of terminals, such as colours.
 static ESCAPE: LazyLock<Regex> =
@@ -42,17 +42,20 @@ pub(crate) struct TextMessage {
     /// `namespace/name` or the name of the pod, if the text has it.
     pub pod: Option<String>,
     pub message: EvictionMessage,
-    /// True if the text ends within a sentence of the message.
-    pub is_shortened: bool,
+    pub end: MessageEnd,
 }
 
-/// A termination that a text states.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A termination that a text or an event states.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TextCause {
     /// `namespace/name` or the name of the pod, if the text has it.
     pub pod: Option<String>,
     /// The cause in sentences.
     pub why: Vec<String>,
+    /// `None` if the text is not about the Eviction API.
+    pub api_eviction: Option<ApiEviction>,
+    /// True if the text is about a process outside of pods.
+    pub is_about_process: bool,
 }
 
 /// Pods and messages of a text.
@@ -127,7 +130,7 @@ impl TextReader {
             self.read_event(pod.clone(), Some(&row["source"]), &row["reason"], &row["message"]);
         } else if !self.read_message(pod.as_deref(), line) {
             match cause_in_text(line) {
-                Some(why) => self.add_cause(pod.clone().or_else(|| pod_in_line(line)), vec![why]),
+                Some(cause) => self.add_cause(pod.clone().or_else(|| pod_in_line(line)), cause),
                 None if is_node_pressure(line) && self.input.node_pressure.is_none() => {
                     self.input.node_pressure = Some(line.trim().to_owned());
                 }
@@ -142,10 +145,11 @@ impl TextReader {
         if self.read_message(pod.as_deref(), message) {
             return;
         }
-        if let Some(why) = cause_in_text(&event) {
-            self.add_cause(pod.or_else(|| pod_in_line(&event)), vec![why]);
+        if let Some(cause) = cause_in_text(&event) {
+            let pod = pod.map(|pod| with_namespace(pod, message));
+            self.add_cause(pod.or_else(|| pod_in_line(&event)), cause);
         } else if reason == "Evicted" {
-            self.add_cause(pod, vec![unknown_eviction(source, message)]);
+            self.add_statement(pod, unknown_eviction(source, message));
         } else if is_node_pressure(&event) && self.input.node_pressure.is_none() {
             self.input.node_pressure = Some(event);
         }
@@ -156,9 +160,9 @@ impl TextReader {
             let why = format!(
                 "The table states that the kubelet evicted the pod, and not why: kubectl get pod {name} -o yaml"
             );
-            self.add_cause(Some(pod), vec![why]);
-        } else if let Some(why) = cause_in_text(status) {
-            self.add_cause(Some(pod), vec![why]);
+            self.add_statement(Some(pod), why);
+        } else if let Some(cause) = cause_in_text(status) {
+            self.add_cause(Some(pod), cause);
         }
     }
 
@@ -169,32 +173,68 @@ impl TextReader {
             let in_row = || self.table.as_ref().and_then(|table| table.pod(line));
             let pod = pod.map(str::to_owned).or_else(in_row).or_else(|| {
                 // Words of the message are not names.
-                pod_in_line(&line[..first.range.start]).or_else(|| pod_in_line(&line[first.range.end..]))
+                pod_in_line(&line[..first.range.start]).or_else(|| pod_in_words(&line[first.range.end..]))
             });
             self.input.messages.extend(found.iter().map(|found| TextMessage {
                 pod: pod.clone(),
                 message: found.message.clone(),
-                is_shortened: found.is_shortened,
+                end: found.end.clone(),
             }));
         }
         !found.is_empty()
     }
 
-    fn add_cause(&mut self, pod: Option<String>, why: Vec<String>) {
-        self.input.causes.push(TextCause { pod, why });
+    fn add_cause(&mut self, pod: Option<String>, Cause { why, api_eviction }: Cause) {
+        self.input.causes.push(TextCause { pod, why: vec![why], api_eviction, ..TextCause::default() });
+    }
+
+    fn add_statement(&mut self, pod: Option<String>, why: String) {
+        self.input.causes.push(TextCause { pod, why: vec![why], ..TextCause::default() });
     }
 
     /// Returns what the lines state, each statement once.
     fn finish(mut self) -> TextInput {
         let evictions = self.kubelet.evictions().into_iter();
-        let kills = self.kernel.explain().map(|why| TextCause { pod: None, why });
-        self.input.causes.extend(evictions.map(|(pod, why)| TextCause { pod: Some(pod), why }));
+        let kills = self.kernel.explain().map(|kill| TextCause {
+            why: kill.why,
+            is_about_process: kill.is_outside_of_pods,
+            ..TextCause::default()
+        });
+        self.input.causes.extend(evictions.map(|(pod, why)| TextCause {
+            pod: Some(pod),
+            why,
+            ..TextCause::default()
+        }));
         self.input.causes.extend(kills);
         let TextInput { messages, causes, .. } = &mut self.input;
+        join_api_evictions(causes);
         keep_most_precise(messages, |message| (&message.pod, message.message.to_string()));
         keep_most_precise(causes, |cause| (&cause.pod, cause.why.concat()));
         self.input
     }
+}
+
+/// Removes the attempts to evict a pod of which the text states the result. A result without the
+/// namespace, such as `pod/web-0 evicted`, gets that of the attempt.
+fn join_api_evictions(causes: &mut Vec<TextCause>) {
+    let is_attempt = |cause: &TextCause| cause.api_eviction == Some(ApiEviction::Attempted);
+    let is_result = |cause: &TextCause| cause.api_eviction.is_some() && !is_attempt(cause);
+    // Of each name, the pods that have it.
+    let mut attempted: HashMap<String, HashSet<String>> = HashMap::new();
+    for pod in causes.iter().filter(|cause| is_attempt(cause)).filter_map(|cause| cause.pod.as_ref()) {
+        if let Some((_, name)) = pod.split_once('/') {
+            attempted.entry(name.to_owned()).or_default().insert(pod.clone());
+        }
+    }
+    let mut results = HashSet::new();
+    for cause in causes.iter_mut().filter(|cause| is_result(cause)) {
+        let pods = cause.pod.as_ref().and_then(|pod| attempted.get(pod)).filter(|pods| pods.len() == 1);
+        if let Some(pod) = pods.and_then(|pods| pods.iter().next()) {
+            cause.pod = Some(pod.clone());
+        }
+        results.extend(cause.pod.clone());
+    }
+    causes.retain(|cause| !is_attempt(cause) || cause.pod.as_ref().is_none_or(|pod| !results.contains(pod)));
 }
 
 /// Removes repeated statements, and those without the namespace or the pod that another one with

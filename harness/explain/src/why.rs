@@ -3,12 +3,16 @@
 use evictlab_rules::message::{EvictionMessage, NodePressure};
 use evictlab_rules::threshold::{Resource, Signal};
 
+use crate::message_text::MessageEnd;
 use crate::text::amount;
 
-/// Explains a message in sentences. `is_shortened`: its end is missing.
-pub(crate) fn why(message: &EvictionMessage, is_shortened: bool) -> Vec<String> {
+/// Maximum number of characters of a text that could not be read.
+const MAX_QUOTED: usize = 120;
+
+/// Explains a message in sentences.
+pub(crate) fn why(message: &EvictionMessage, end: &MessageEnd) -> Vec<String> {
     match message {
-        EvictionMessage::NodePressure(pressure) => explain_pressure(pressure, is_shortened),
+        EvictionMessage::NodePressure(pressure) => explain_pressure(pressure, end),
         EvictionMessage::EmptyDirLimit { volume, limit } => {
             vec![format!("The emptyDir volume {volume} exceeded its sizeLimit of {limit}."), own_limit()]
         }
@@ -45,12 +49,12 @@ fn own_limit() -> String {
         .to_owned()
 }
 
-fn explain_pressure(pressure: &NodePressure, is_shortened: bool) -> Vec<String> {
-    vec![threshold_sentence(pressure, is_shortened), ranking_sentence(pressure, is_shortened)]
+fn explain_pressure(pressure: &NodePressure, end: &MessageEnd) -> Vec<String> {
+    vec![threshold_sentence(pressure, end), ranking_sentence(pressure, end)]
 }
 
 /// Describes the shortage, and the signals that may have shown it.
-fn threshold_sentence(pressure: &NodePressure, is_shortened: bool) -> String {
+fn threshold_sentence(pressure: &NodePressure, end: &MessageEnd) -> String {
     let resource = pressure.resource;
     let signals: Vec<&str> =
         Signal::ALL.into_iter().filter(|signal| signal.resource() == resource).map(Signal::as_str).collect();
@@ -66,9 +70,14 @@ fn threshold_sentence(pressure: &NodePressure, is_shortened: bool) -> String {
         Resource::Pids => "process ids",
     };
     let Some(clause) = &pressure.threshold else {
-        let message = match is_shortened {
-            true => "The message is shortened and does not state the threshold with the available amount.",
-            false => "The message does not state the threshold.",
+        let message = match end {
+            MessageEnd::Whole => "The message does not state the threshold.",
+            MessageEnd::Shortened => {
+                "The message is shortened and does not state the threshold with the available amount."
+            }
+            MessageEnd::Unread(_) => {
+                "The part of the message that could be read does not state the threshold."
+            }
         };
         return format!("The node was low on {name} ({signals}). {message}");
     };
@@ -89,25 +98,38 @@ fn threshold_sentence(pressure: &NodePressure, is_shortened: bool) -> String {
 }
 
 /// Describes why the pod was chosen.
-fn ranking_sentence(pressure: &NodePressure, is_shortened: bool) -> String {
+fn ranking_sentence(pressure: &NodePressure, end: &MessageEnd) -> String {
     const FIRST: &str = "The pod was first in the eviction order: usage above request, priority, amount \
                          above request.";
     let resource = pressure.resource;
-    match (pressure.containers.len(), resource) {
-        (_, Resource::Inodes | Resource::Pids) => format!(
+    match (pressure.containers.len(), resource, end) {
+        (_, Resource::Inodes | Resource::Pids, _) => format!(
             "Messages for {resource} name no containers. The pod was first in the order of priority and \
              usage."
         ),
-        (_, _) if is_shortened => format!(
+        (_, _, MessageEnd::Shortened) => format!(
             "{FIRST} The message is shortened: it may name more containers that exceed their requests."
         ),
-        (0, _) => format!(
+        (_, _, MessageEnd::Unread(rest)) => format!(
+            "{FIRST} The message may name more containers that exceed their requests; the rest could not \
+             be read: {:?}.",
+            quoted(rest)
+        ),
+        (0, _, MessageEnd::Whole) => format!(
             "No container is named: each was within its request when the kubelet measured it, or the \
              kubelet had no statistics of the pod. {FIRST}"
         ),
-        _ => format!(
+        (_, _, MessageEnd::Whole) => format!(
             "{FIRST} The message names its containers that exceed their requests; they did not \
              necessarily cause the pressure."
         ),
+    }
+}
+
+/// Returns the beginning of a text.
+fn quoted(text: &str) -> String {
+    match text.char_indices().nth(MAX_QUOTED) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text.to_owned(),
     }
 }

@@ -204,7 +204,15 @@ fn errors_describe_other_objects() {
             "{kind: Event, reason: Created, involvedObject: {kind: Pod, name: web}}",
             "an event Created about Pod web",
         ),
+        (
+            "{kind: Event, reason: Preempted, involvedObject: {kind: Workload, namespace: shop, name: job}}",
+            "an event Preempted about Workload shop/job",
+        ),
         ("{kind: Pod, metadata: {name: web}, status: {phase: Running}}", "pod web in phase Running"),
+        (
+            "{kind: Event, reason: Evicted, message: 'The node was low on resource: mem', involvedObject: {kind: Pod, namespace: a, name: web}}",
+            "failed to explain the eviction of a/web: its message is cut after \"mem\"",
+        ),
         (
             "{kind: Event, reason: Evicted, message: moved by a descheduler, involvedObject: {kind: Pod, namespace: a, name: web}}",
             "failed to explain the eviction of a/web: not evicted by a kubelet, or by an unknown version: not an eviction message: at byte 0, after \"\"",
@@ -410,6 +418,75 @@ fn wrapped_and_shortened_messages_are_not_completed() {
     assert_explained(&rows);
 }
 
+#[test]
+fn marks_around_names_and_amounts_are_not_read() {
+    let named = "named  web  usage 4395616Ki  request 2Gi  2245Mi above its request";
+    let marks = [
+        ("&quot;", "&quot;"),
+        ("&amp;quot;", "&amp;quot;"),
+        ("&#39;", "&#39;"),
+        ("\"", "\""),
+        ("'", "'"),
+        ("`", "`"),
+        ("*", "*"),
+        ("**`", "`**"),
+        ("“", "”"),
+        ("„", "“"),
+        ("‘", "’"),
+        ("<code>", "</code>"),
+    ];
+    let mut rows = Vec::new();
+    for (open, close) in marks {
+        for word in ["web", "4395616Ki", "2Gi", "87608Ki"] {
+            rows.push((LOW.replace(word, &format!("{open}{word}{close}")), named, "No container is named"));
+        }
+    }
+    assert_explained(&rows);
+}
+
+#[test]
+fn rest_that_is_not_read_is_quoted() {
+    let rest = "the rest could not be read: \"Container wéb was using 4395616Ki, request is 2Gi, has larger consumption of memory.\"";
+    let (none_named, unreadable) = ("No container is named", LOW.replace("web", "wéb"));
+    let rows = [
+        (unreadable.clone(), rest, none_named),
+        (unreadable.replace("Ki. Con", "Ki.\n    Con"), rest, none_named),
+        (format!("msg=\"{unreadable} \" pod=shop/web-0"), rest, "A pod"),
+        (
+            LOW.replace("Container", "Conteneur"),
+            "the rest could not be read: \"Conteneur web was",
+            none_named,
+        ),
+        (
+            LOW.replace("100Mi", "[100Mi]"),
+            "The part of the message that could be read does not state the threshold",
+            none_named,
+        ),
+        (format!("{LOW} Container wéb was using 5Gi"), "2245Mi above its request", "cause the pressure"),
+    ];
+    assert_explained(&rows);
+}
+
+/// Messages that end at any character, and those of which any character is another one or missing.
+#[test]
+fn damaged_messages_do_not_hide_their_containers() {
+    for name in ["web", "&quot;web&quot;", "“web”", "<b>web</b>"] {
+        let whole = LOW.replace("web", name);
+        for (at, c) in whole.char_indices() {
+            let (before, after) = (&whole[..at], &whole[at + c.len_utf8()..]);
+            for text in [before.to_owned(), format!("{before}é{after}"), format!("{before}{after}")] {
+                let Ok(all) = Input::read(&text).map(|input| explain(&input, None).unwrap()) else {
+                    continue;
+                };
+                let states =
+                    |part: &str| all.iter().any(|explanation| explanation.to_string().contains(part));
+                let has_container = text.len() > LOW.find("Container").unwrap();
+                assert!(!has_container || !states("No container is named"), "{text}");
+            }
+        }
+    }
+}
+
 /// Copied objects lack the space at the end of their messages.
 #[test]
 fn objects_without_the_last_space_are_explained() {
@@ -438,6 +515,92 @@ fn objects_without_the_last_space_are_explained() {
             ),
             "✓ the pod's status message repeats the event",
             "✗ violated: the pod's status",
+        ),
+    ];
+    assert_explained(&rows);
+}
+
+#[test]
+fn events_without_a_message_are_explained() {
+    let event = |more: &str| {
+        format!(
+            "{{kind: Event, reason: Evicted, involvedObject: {{kind: Pod, namespace: shop, name: a}}{more}}}\n"
+        )
+    };
+    let pod = format!(
+        "kind: Pod\nmetadata: {{namespace: shop, name: a}}\nstatus: {{reason: Evicted, message: '{LOW}'}}\n---\n"
+    );
+    let unknown = "shop/a\n  The pod was evicted, and the event has no message: the cause is unknown";
+    let rows = [
+        (event(""), unknown, "byte 0"),
+        (event(", message: ''"), "kubectl get pod NAME -o yaml", "byte 0"),
+        (event(", message: null, source: {component: kubelet}"), unknown, "byte 0"),
+        (
+            event(", source: {component: karpenter}"),
+            "karpenter evicted the pod, and the event has no message",
+            "",
+        ),
+        ("2m   Warning   Evicted   pod/a   ".to_owned(), "the event has no message", ""),
+        (format!("{pod}{}", event("")), "14Mi below the threshold", "has no message"),
+        (pod.replace(LOW, ""), "its status does not have the message", "byte 0"),
+    ];
+    assert_explained(&rows);
+}
+
+#[test]
+fn other_terminations_of_events_are_explained() {
+    let event = |reason: &str, message: &str, object: &str| {
+        format!(
+            "kind: Event\nreason: {reason}\nmessage: '{message}'\ninvolvedObject: {{kind: Pod, {object}}}\n"
+        )
+    };
+    let (shop, admit) = ("namespace: shop, name: a", "Preempted in order to admit critical pod");
+    let by_kubelet = "shop/a\n  The kubelet preempted the pod to admit a critical pod";
+    let by_scheduler = "shop/a\n  The scheduler preempted the pod";
+    let marked = "shop/a\n  The pod was marked for deletion because its node has a NoExecute taint";
+    let row = "2m   Normal   TaintManagerEviction   pod/a   Marking for deletion Pod shop/a".to_owned();
+    let rows = [
+        (event("Preempting", admit, shop), by_kubelet, ""),
+        (event("Preempted", "Preempted by pod 1f-2e on node node-3", shop), by_scheduler, ""),
+        (event("Preempted", "m", shop), by_scheduler, ""),
+        (event("TaintManagerEviction", "Marking for deletion Pod shop/a", shop), marked, ""),
+        (event("TaintManagerEviction", "Marking for deletion Pod shop/a", "name: a"), marked, ""),
+        (
+            event("TaintManagerEviction", "Cancelling deletion of Pod shop/a", shop),
+            "the deletion was cancelled",
+            "marked",
+        ),
+        (row, marked, ""),
+    ];
+    assert_explained(&rows);
+
+    let pod = "kind: Pod\nmetadata: {namespace: shop, name: a}\nstatus: {phase: Failed, conditions: [{type: DisruptionTarget, status: 'True', reason: PreemptionByScheduler, message: m}]}\n";
+    let preempted = event("Preempted", "m", shop);
+    for text in [format!("{pod}---\n{preempted}"), format!("{preempted}---\n{preempted}")] {
+        let all = explain(&Input::read(&text).unwrap(), None).unwrap();
+        assert_eq!(all.len(), 1, "{all:?}");
+    }
+}
+
+#[test]
+fn attempts_to_evict_are_not_evictions() {
+    let refused = "error when evicting pods/\"web-0\" -n \"shop\" (will retry after 5s): Cannot evict pod as it would violate the pod's disruption budget.";
+    let attempted = "An eviction of the pod through the Eviction API was attempted";
+    let evicted = "The pod was evicted through the Eviction API";
+    let first = "evicting pod shop/web-0";
+    let two = format!("{first}\nevicting pod shop/web-1\npod/web-1 evicted");
+    let rows = [
+        (first.to_owned(), attempted, evicted),
+        (format!("{first}\n{refused}"), "refused by a PodDisruptionBudget", attempted),
+        (format!("{first}\n{refused}"), "refused by a PodDisruptionBudget", evicted),
+        (format!("{first}\n{refused}\n{first}\npod/web-0 evicted"), evicted, attempted),
+        (two.clone(), "shop/web-1\n  The pod was evicted", "shop/web-0\n  The pod was evicted"),
+        (two, "shop/web-0\n  An eviction of the pod", "shop/web-1\n  An eviction of the pod"),
+        // The pod may be any of the two.
+        (
+            format!("{first}\nevicting pod b/web-0\npod/web-0 evicted"),
+            evicted,
+            "/web-0\n  The pod was evicted",
         ),
     ];
     assert_explained(&rows);
@@ -537,6 +700,12 @@ fn pods_are_those_that_the_text_names() {
         (format!("{{\"log\": {}}}", escaped(&event)), "shop/a\n", "A pod"),
         (format!("{{\"log\": {}}}", escaped(&format!("{{\"inner\": {}}}", escaped(&event)))), "shop/a\n", "A pod"),
         (format!("Pod web-0 was evicted: {LOW}"), "web-0\n", "A pod"),
+        (format!("“shop/web-0” {LOW}"), "shop/web-0\n", "A pod"),
+        (format!("&quot;shop/web-0&quot;: {LOW}"), "shop/web-0\n", "A pod"),
+        (format!("shop/web-0: {LOW}"), "shop/web-0\n", "A pod"),
+        ("shop/web-0: Preempted in order to admit critical pod".to_owned(), "shop/web-0\n", "A pod"),
+        (format!("node/node-3: {LOW}"), "A pod", "node/node-3"),
+        (format!("{LOW} shop/web-1: restarted"), "A pod", "web-1"),
         (format!("namespace,pod,message\nshop,web-0,\"{LOW} \""), "shop/web-0\n", "A pod"),
         (format!("| pod | message |\n|---|---|\n| web-0 | {LOW} |"), "web-0\n", "A pod"),
         ("I1124 13:00:03.1 1 event.go:389] \"Event occurred\" object=\"shop/a\" kind=\"Pod\" message=\"The node had condition: [DiskPressure]. \"".to_owned(), "shop/a\n", "A pod"),
@@ -614,6 +783,18 @@ fn kernel_logs_name_cgroup_and_pod() {
             "the static pod with the annotation kubernetes.io/config.hash: 0123456789abcdef0123456789abcdef",
             "UID",
         ),
+        (
+            summary("CONSTRAINT_MEMCG", ",oom_memcg=/system.slice/foo.service", "/system.slice/foo.service"),
+            "A process outside of pods\n  The kernel OOM-killed the process java (PID 4242): the cgroup /system.slice/foo.service reached its memory limit.",
+            "its pod",
+        ),
+        (
+            summary("CONSTRAINT_MEMCG", &format!(",oom_memcg={cgroupfs}"), "/system.slice/foo.service"),
+            "pod1234abcd-5678-90ab-cdef-1234567890ab reached its memory limit",
+            "its pod",
+        ),
+        // The newest line first.
+        (format!("{killed}{of_pod}"), "its pod reached its memory limit. It used 2048 MiB", "Another line"),
         (killed.to_owned(), "Another line of the kernel's log may name the cgroup", "its container reached"),
     ];
     assert_explained(&rows);

@@ -9,7 +9,7 @@ use proptest::sample::select;
 
 const OBJECTS: &str = include_str!("../../fuzz/seeds/explain_input/event-and-pod.yaml");
 
-const PARTS: [&str; 24] = [
+const PARTS: [&str; 28] = [
     "The node was low on resource: memory. ",
     "Threshold quantity: ",
     "100Mi",
@@ -26,6 +26,10 @@ const PARTS: [&str; 24] = [
     "]. ",
     ". ",
     "é",
+    "&quot;",
+    "`",
+    "“",
+    "shop/web-0: ",
     "\u{1b}[2J",
     "\n",
     "kind: Pod\n",

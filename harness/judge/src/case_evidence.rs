@@ -128,13 +128,13 @@ impl<'a> CaseEvidence<'a> {
     /// Returns the reason why a pod without a report of its eviction may have been evicted; `None`
     /// if its end, or its state at the end of the case, was observed.
     pub(crate) fn unknown_end(&self, pod: &PodEvidence<'_>) -> Option<Inconclusive> {
-        let observed = &self.observations.missing;
+        let missing = &self.observations.missing;
         let is_about = |source: &EvidenceSource| match source {
             EvidenceSource::Pods | EvidenceSource::Events | EvidenceSource::Summary => true,
             EvidenceSource::Pod(name) => *name == pod.name,
             _ => false,
         };
-        if let Some(missing) = observed.iter().find(|missing| is_about(&missing.source)) {
+        if let Some(missing) = missing.iter().find(|missing| is_about(&missing.source)) {
             let why = format!("whether {} was evicted is not known: {missing}", pod.name);
             return Some(Inconclusive::evidence_lost(why));
         }

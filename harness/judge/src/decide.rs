@@ -48,7 +48,7 @@ pub fn judge(case: &Case, kubelet: &KubeletVersion, observations: &Observations)
     };
     result.checks.extend(invariants);
     let evicted = evidence.pods.iter().filter(|pod| pod.was_evicted());
-    result.testimony = evicted.map(PodEvidence::eviction_record).collect();
+    result.evictions = evicted.map(PodEvidence::eviction_record).collect();
     result.diff = results.diff;
     match assertions::rate(case, &evidence) {
         None => {}

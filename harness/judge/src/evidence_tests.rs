@@ -139,7 +139,7 @@ fn an_event_that_was_updated_counts_once() {
     observed["events"] = json!([event("web", "1"), updated]);
     let judged = result(&case("{evicted: [web]}", ""), observed);
     assert_eq!(judged.verdict, Verdict::Passed, "{judged:#?}");
-    assert_eq!(judged.testimony[0].events.len(), 1);
+    assert_eq!(judged.evictions[0].events.len(), 1);
 }
 
 #[test]
@@ -325,7 +325,7 @@ fn events_with_the_same_uid_are_one() {
     let mut observed = with_eviction();
     observed["events"] = json!([event("web", "1"), event("web", "1")]);
     let result = result(&case("{evicted: [web]}", ""), observed);
-    assert_eq!(result.testimony[0].events.len(), 1);
+    assert_eq!(result.evictions[0].events.len(), 1);
 }
 
 #[test]
@@ -880,4 +880,33 @@ fn a_pending_resize_does_not_change_the_requests() {
     observed["podHistory"] =
         json!({"web": [{"t": 1, "phase": "Running", "conditions": pending}, {"t": 2, "phase": "Failed"}]});
     assert_eq!(result(&case("{evicted: [web]}", ""), observed).verdict, Verdict::Passed);
+}
+
+/// A busy host started el2 when the node was already short of memory.
+#[test]
+fn a_message_without_a_container_that_had_just_started_is_inconclusive() {
+    const MESSAGE: &str = "The node was low on resource: memory. Container el1 was using 80Mi, request is 0, has larger consumption of memory. ";
+    let with_start = |second: u32| {
+        let mut observed = with_eviction();
+        let containers = json!([{"name": "el1"}, {"name": "el2"}]);
+        for list in ["podsCreated", "podsFinal"] {
+            observed[list][0]["spec"]["containers"] = containers.clone();
+        }
+        observed["podsFinal"][0]["status"]["message"] = json!(MESSAGE);
+        observed["events"][0]["message"] = json!(MESSAGE);
+        observed["events"][0]["metadata"]["annotations"] = json!({"offending_containers": "el1",
+            "offending_containers_usage": "80Mi", "starved_resource": "memory"});
+        observed["samples"] = json!([sample(44, &["web", "db"])]);
+        let started = json!({"metadata": {"name": "web.2", "uid": "2"}, "reason": "Started",
+            "firstTimestamp": format!("2026-11-21T00:45:{second:02}Z"), "involvedObject":
+            {"kind": "Pod", "name": "web", "uid": "web", "fieldPath": "spec.containers{el2}"}});
+        observed["events"].as_array_mut().unwrap().push(started);
+        observed
+    };
+    let message = "message: {resource: memory, containers: {el1: {request: '0'}, el2: {request: '0'}}}";
+    let case = case(&format!("{{evicted: [web], {message}}}"), "");
+    let why = "pressure outran the start of el2 of web: it had no statistics at the eviction";
+    assert_inconclusive(&result(&case, with_start(45)), InconclusiveReason::StatsOutrun, why);
+    let early = result(&case, with_start(36));
+    assert_eq!(early.verdict, Verdict::Failed, "{early:#?}");
 }

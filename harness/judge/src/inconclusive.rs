@@ -14,7 +14,7 @@ use crate::verdict::{Inconclusive, InconclusiveReason};
 use evictlab_case as case;
 use evictlab_case::expression::ExpressionError;
 use evictlab_case::{Case, Figures};
-use evictlab_evidence::{ContainerStatusExt, ObservationEnd, Observations, Scope};
+use evictlab_evidence::{ContainerStatusExt, ObservationEnd, Observations, RecordedEvent, Scope};
 use k8s_openapi::api::core::v1::{ContainerStateTerminated, ContainerStatus};
 
 /// Returns the reason why an expectation that holds does not decide the case.
@@ -363,9 +363,30 @@ fn unlisted_pod(case: &Case, evidence: &CaseEvidence<'_>) -> Option<Inconclusive
     Some(not_measured(pod.case_name(), "at the end"))
 }
 
+/// Returns whether a container had started so shortly before `at` that the kubelet may not have
+/// measured it.
+fn has_just_started(
+    evidence: &CaseEvidence<'_>,
+    pod: &PodEvidence<'_>,
+    container: &str,
+    at: Timestamp,
+) -> bool {
+    const FIRST_MEASUREMENT: SignedDuration = SignedDuration::from_secs(3);
+    let path_end = format!("{{{container}}}");
+    let is_start = |event: &&RecordedEvent| {
+        let object = &event.involved_object;
+        event.reason.as_deref() == Some("Started")
+            && object.uid.as_deref() == Some(pod.pod.metadata.uid.as_str())
+            && object.field_path.as_deref().is_some_and(|path| path.ends_with(&path_end))
+    };
+    let started = evidence.observations.events.iter().find(is_start);
+    let started = started.and_then(|event| event.first_timestamp.as_ref());
+    started.is_some_and(|started| started.0 + FIRST_MEASUREMENT >= at)
+}
+
 /// Finds a container that the message omits, or whose usage it reports too low, and whose usage the
 /// Summary showed only after the event, or not at all: the last measurement of the container was
-/// older than that of the node, which had grown by more since then.
+/// older than that of the node, which had grown by more since then, or the container had just started.
 fn stats_outrun(expectation: &Expectation<'_>, evidence: &CaseEvidence<'_>) -> Option<Inconclusive> {
     let pod = evidence.pod(expectation.evicted().first()?.as_str())?;
     let at = pod.evicted_at()?;
@@ -388,6 +409,13 @@ fn stats_outrun(expectation: &Expectation<'_>, evidence: &CaseEvidence<'_>) -> O
         let (before, after) = (largest(&before), largest(&after).filter(|bytes| is_enough(*bytes)));
         if before.is_some_and(is_enough) {
             return None;
+        }
+        if named.is_none() && before.is_none() && has_just_started(evidence, pod, name.as_str(), at) {
+            let why = format!(
+                "pressure outran the start of {name} of {}: it had no statistics at the eviction",
+                pod.name
+            );
+            return Some(Inconclusive::new(InconclusiveReason::StatsOutrun, why));
         }
         let print = |bytes: i64| Quantity::from_bytes(bytes).to_string();
         let later = match after {

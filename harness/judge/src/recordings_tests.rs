@@ -474,10 +474,10 @@ fn insufficient_evidence_is_inconclusive() {
             "sidecars was deleted externally",
         ),
     ];
-    for (about, name, case, tamper, doubt, why) in rows {
+    for (about, name, case, tamper, reason, why) in rows {
         let result = judge_recording(name, case, &tamper);
         assert_eq!(result.verdict, Verdict::Inconclusive, "{about}: {result:#?}");
-        assert_eq!(result.inconclusive_reason, Some(doubt), "{about}: {}", result.why);
+        assert_eq!(result.inconclusive_reason, Some(reason), "{about}: {}", result.why);
         assert!(result.why.starts_with(why), "{about}: {}", result.why);
     }
 }
@@ -580,12 +580,12 @@ fn the_diff_lists_the_fields_of_the_message() {
 fn records_each_report_of_an_eviction() {
     let result = judge_recording("v1.31.14/ranking", &case("rank-besteffort", "expect: {}"), &ignore);
     let records: Vec<_> = result
-        .testimony
+        .evictions
         .iter()
         .map(|of| (of.pod.as_str(), of.events.len(), of.status.is_some(), of.condition == of.status))
         .collect();
     assert_eq!(records, [("rank-besteffort", 2, true, true), ("rank-burstable-over", 1, true, true)]);
-    let annotations = result.testimony[0].annotations.as_ref().unwrap();
+    let annotations = result.evictions[0].annotations.as_ref().unwrap();
     assert_eq!(annotations["starved_resource"], "memory");
 }
 

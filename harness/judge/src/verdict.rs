@@ -193,8 +193,8 @@ pub struct CaseResult {
     #[serde(default)]
     pub checks: Vec<Check>,
     /// The kubelet's reports of each eviction.
-    #[serde(default)]
-    pub testimony: Vec<EvictionRecord>,
+    #[serde(default, rename = "testimony")]
+    pub evictions: Vec<EvictionRecord>,
     /// Unified diff of the expected and the observed eviction message; empty if they agree.
     #[serde(default)]
     pub diff: String,
@@ -262,7 +262,7 @@ impl CaseResult {
             known_bug: None,
             rate: None,
             checks: vec![],
-            testimony: vec![],
+            evictions: vec![],
             diff: String::new(),
             earlier_tries: vec![],
         }
@@ -282,7 +282,7 @@ impl CaseResult {
                 format!("the kubelet did not send the event, in {} tries: {}", tries.len() + 1, self.why);
         }
         if let (Verdict::Passed, Some(first)) = (self.verdict, tries.first()) {
-            let reason = first.inconclusive_reason.map(|doubt| format!(" ({doubt})")).unwrap_or_default();
+            let reason = first.inconclusive_reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
             // A node deletes its unused images only once.
             let is_flaky = |earlier: &EarlierTry| {
                 earlier.inconclusive_reason != Some(InconclusiveReason::ReclaimSufficed)

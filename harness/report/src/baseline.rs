@@ -87,11 +87,6 @@ impl Baseline {
         self.0.is_empty()
     }
 
-    /// Returns whether the baseline contains a case, on any kubelet.
-    pub fn contains(&self, suite: &str, case: &str) -> bool {
-        self.0.contains_key(&format!("{suite}/{case}"))
-    }
-
     /// Records a verdict for the kubelet's minor version, `flaky` as `passed`. Verdicts that are
     /// not conclusive are ignored.
     pub(crate) fn record(&mut self, id: &CaseId, verdict: Verdict) {

@@ -5,6 +5,7 @@ use std::path::Path;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::evidence_files;
 use crate::facts::{Facts, ObjectHistory};
 use crate::markdown::case_summary;
 use crate::redact::{redacted, redacted_text};
@@ -74,7 +75,7 @@ impl Report for Evidence {
                         "\n![Available amount on the node, thresholds, and usage of each container](timeline.svg)\n",
                     );
                 }
-                write_file(&dir.join("summary.md"), visible(&redacted_text(&summary)).as_bytes())
+                write_file(&dir.join(evidence_files::SUMMARY), visible(&redacted_text(&summary)).as_bytes())
             }
             _ => Ok(()),
         }
@@ -89,9 +90,9 @@ fn write_case(dir: &Path, result: &CaseResult, evidence: Option<&Observations>) 
         write_observations(dir, evidence)?;
     }
     if let Some(timeline) = &timeline {
-        write_file(&dir.join("timeline.svg"), standalone_svg(timeline).as_bytes())?;
+        write_file(&dir.join(evidence_files::TIMELINE), standalone_svg(timeline).as_bytes())?;
     }
-    write_file(&dir.join("judgement.json"), &pretty(result)?)?;
+    write_file(&dir.join(evidence_files::RESULT), &pretty(result)?)?;
     Ok(timeline.is_some())
 }
 
@@ -101,16 +102,16 @@ fn write_observations(dir: &Path, observations: &Observations) -> Result<(), Rep
     let answers = &observations.answers;
     let answers = (!answers.is_empty()).then(|| to_value(answers)).transpose()?;
     for (name, documents) in [
-        ("facts.yaml", vec![&facts]),
-        ("pods-created.yaml", recorded(&observations.pods_created)),
-        ("pods-final.yaml", recorded(&observations.pods_final)),
-        ("events.yaml", recorded(&observations.events)),
-        ("node.yaml", recorded([&observations.node_status])),
-        ("configz.yaml", recorded([&observations.configz])),
-        ("refused.yaml", recorded(&observations.refused)),
-        ("history.yaml", Vec::from_iter(&history)),
-        ("answers.yaml", Vec::from_iter(&answers)),
-        ("objects.yaml", observations.objects.values().collect()),
+        (evidence_files::FACTS, vec![&facts]),
+        (evidence_files::PODS_CREATED, recorded(&observations.pods_created)),
+        (evidence_files::PODS_FINAL, recorded(&observations.pods_final)),
+        (evidence_files::EVENTS, recorded(&observations.events)),
+        (evidence_files::NODE, recorded([&observations.node_status])),
+        (evidence_files::CONFIGZ, recorded([&observations.configz])),
+        (evidence_files::REFUSED, recorded(&observations.refused)),
+        (evidence_files::HISTORY, Vec::from_iter(&history)),
+        (evidence_files::ANSWERS, Vec::from_iter(&answers)),
+        (evidence_files::OBJECTS, observations.objects.values().collect()),
     ] {
         if documents.iter().any(|document| !document.is_null()) {
             write_file(&dir.join(name), yaml(&documents, observations.namespace())?.as_bytes())?;
@@ -122,11 +123,11 @@ fn write_observations(dir: &Path, observations: &Observations) -> Result<(), Rep
             write_file(&dir.join(log_name(pod, container)), text.as_bytes())?;
         }
     }
-    write_file(&dir.join("summary-before.json"), &pretty(&observations.summary_before)?)?;
+    write_file(&dir.join(evidence_files::SUMMARY_BEFORE), &pretty(&observations.summary_before)?)?;
     let samples = observations.samples.iter().map(|sample| format!("{}\n", redacted(sample, None)));
-    write_file(&dir.join("samples.jsonl"), samples.collect::<String>().as_bytes())?;
+    write_file(&dir.join(evidence_files::SAMPLES), samples.collect::<String>().as_bytes())?;
     let log: String = observations.kubelet_log.iter().map(|line| format!("{line}\n")).collect();
-    write_file(&dir.join("kubelet.log"), redacted_text(&log).as_bytes())
+    write_file(&dir.join(evidence_files::KUBELET_LOG), redacted_text(&log).as_bytes())
 }
 
 /// Returns the file name of a log. An API server may return any names.

@@ -139,7 +139,7 @@ fn ended(case: &str, kubelet: &str, node: &str, result: CaseResult) -> RunEventK
     }
 }
 
-fn testimony() -> EvictionRecord {
+fn eviction() -> EvictionRecord {
     let annotations = json!({"starved_resource": "memory", "offending_containers": "el-sidecar1"});
     EvictionRecord {
         pod: "alloc".to_owned(),
@@ -162,7 +162,7 @@ fn failed() -> CaseResult {
             check("message names", false, "el-sidecar1, el1", "el-sidecar1"),
             check("resource", true, "memory", "memory"),
         ],
-        testimony: vec![testimony()],
+        evictions: vec![eviction()],
         diff: " resource: memory\n containers:\n   el-sidecar1: {request: \"0\"}\n-  el1: {request: \"0\"}\n"
             .to_owned(),
         ..CaseResult::without_evidence(
@@ -174,7 +174,7 @@ fn failed() -> CaseResult {
 
 fn known_bug(verdict: Verdict, why: &str) -> CaseResult {
     let known_bug = Some("kubernetes/kubernetes#124938".to_owned());
-    CaseResult { known_bug, testimony: vec![testimony()], ..CaseResult::without_evidence(verdict, why) }
+    CaseResult { known_bug, evictions: vec![eviction()], ..CaseResult::without_evidence(verdict, why) }
 }
 
 const SIDECARS: &str = "sidecars-are-named";
@@ -235,7 +235,7 @@ fn first_case_events() -> Vec<Timed> {
 }
 
 fn other_case_events() -> Vec<Timed> {
-    let doubt = CaseResult {
+    let inconclusive = CaseResult {
         inconclusive_reason: Some(InconclusiveReason::KilledForMemory),
         ..plain(Verdict::Inconclusive, "el1 was killed for memory before the kubelet evicted its pod")
     };
@@ -250,7 +250,7 @@ fn other_case_events() -> Vec<Timed> {
             47.3,
             ended(REQUESTS, OLD, "el-worker", known_bug(Verdict::Fixed, "the message names the sidecars")),
         ),
-        (48.0, ended(SOFT, OLD, "el-worker", doubt)),
+        (48.0, ended(SOFT, OLD, "el-worker", inconclusive)),
         (48.1, ended(SOFT, NEW, "", lost)),
         (48.2, ended(POD_LEVEL, NEW, "", plain(Verdict::Skipped, "asks for a kubelet >=1.34"))),
         (48.3, case_started(NOBODY, OLD, "el-worker")),

@@ -10,12 +10,15 @@ use crate::run_state::RunState;
 use crate::sink::{Report, ReportError};
 use crate::stream::RunEvent;
 
-/// Writes each event as one line, in one write: a killed process truncates at most the last line.
+/// Writes each event as one line, in one write: a killed process truncates at most the last line. A
+/// full disk truncates a line, too; the next one begins on a line of its own.
 #[derive(Debug)]
 pub struct JsonLines<W> {
     /// Path of the file; `None` for standard output.
     path: Option<PathBuf>,
     out: W,
+    /// True if the last write failed, perhaps after a part of its line.
+    is_truncated: bool,
 }
 
 impl JsonLines<File> {
@@ -26,7 +29,7 @@ impl JsonLines<File> {
     pub fn create(run_dir: &RunDir) -> Result<Self, ReportError> {
         let path = run_dir.artifacts().join("events.jsonl");
         match create_private(&path) {
-            Ok(out) => Ok(Self { path: Some(path), out }),
+            Ok(out) => Ok(Self { path: Some(path), out, is_truncated: false }),
             Err(source) => Err(ReportError::Write { path, source }),
         }
     }
@@ -35,7 +38,7 @@ impl JsonLines<File> {
 impl<W: Write> JsonLines<W> {
     /// Writes to `out`, the standard output.
     pub(crate) fn on_stdout(out: W) -> Self {
-        Self { path: None, out }
+        Self { path: None, out, is_truncated: false }
     }
 }
 
@@ -45,10 +48,12 @@ impl<W: Write + Send> Report for JsonLines<W> {
     }
 
     fn on_event(&mut self, event: &RunEvent, _run: &RunState) -> Result<(), ReportError> {
-        let mut line = serde_json::to_vec(event)
+        let mut line = if self.is_truncated { b"\n".to_vec() } else { Vec::new() };
+        serde_json::to_writer(&mut line, event)
             .map_err(|error| ReportError::Form { what: "an event", reason: error.to_string() })?;
         line.push(b'\n');
         let written = self.out.write_all(&line).and_then(|()| self.out.flush());
+        self.is_truncated = written.is_err();
         written.map_err(|source| match &self.path {
             Some(path) => ReportError::Write { path: path.clone(), source },
             None => ReportError::Output(source),
@@ -95,6 +100,42 @@ mod tests {
             let read: RunEvent = serde_json::from_str(&of_format_2).unwrap();
             assert_eq!(serde_json::to_string(&read).unwrap(), text);
         }
+    }
+
+    /// A disk with room for some bytes, which is then full for one write.
+    struct FullDisk {
+        text: Vec<u8>,
+        room: Option<usize>,
+    }
+
+    impl Write for FullDisk {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            let Some(room) = self.room else {
+                self.text.extend_from_slice(bytes);
+                return Ok(bytes.len());
+            };
+            let part = &bytes[..bytes.len().min(room)];
+            self.text.extend_from_slice(part);
+            self.room = Some(room - part.len()).filter(|_| !part.is_empty());
+            if part.is_empty() { Err(std::io::ErrorKind::StorageFull.into()) } else { Ok(part.len()) }
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn only_the_event_that_met_a_full_disk_is_lost() {
+        let events = fixtures::full_run();
+        let line = serde_json::to_string(&events[0]).unwrap().len() + 1;
+        let mut report = JsonLines::on_stdout(FullDisk { text: Vec::new(), room: Some(line + 20) });
+        let lost = events.iter().filter(|event| report.on_event(event, &RunState::default()).is_err());
+        assert_eq!(lost.count(), 1);
+        let dir = tempfile::tempdir().unwrap();
+        let text = String::from_utf8(report.out.text).unwrap();
+        let run = crate::RecordedRun::from_events(dir.path(), &text).unwrap();
+        assert!(run.is_over());
     }
 
     #[test]

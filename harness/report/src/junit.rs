@@ -146,9 +146,9 @@ fn case_status(state: &RunState, ended: &EndedCase) -> TestCaseStatus {
             (status, format!("error{phase}"), result.why.clone())
         }
         (Verdict::Inconclusive, None) => {
-            let doubt = result.inconclusive_reason.map(|doubt| format!(".{doubt}")).unwrap_or_default();
+            let suffix = result.inconclusive_reason.map(|reason| format!(".{reason}")).unwrap_or_default();
             let status = TestCaseStatus::non_success(NonSuccessKind::Error);
-            (status, format!("inconclusive{doubt}"), format!("inconclusive: {}", result.why))
+            (status, format!("inconclusive{suffix}"), format!("inconclusive: {}", result.why))
         }
     };
     let mut description = String::new();
@@ -164,7 +164,7 @@ fn flaky_runs(result: &CaseResult) -> TestCaseStatus {
     let mut status = TestCaseStatus::success();
     for earlier in &result.earlier_tries {
         let mut rerun = TestRerun::new(NonSuccessKind::Error);
-        let reason = earlier.inconclusive_reason.map(|doubt| format!(".{doubt}")).unwrap_or_default();
+        let reason = earlier.inconclusive_reason.map(|reason| format!(".{reason}")).unwrap_or_default();
         rerun.set_type(format!("{}{reason}", earlier.verdict));
         rerun.set_message(earlier.why.lines().next().unwrap_or_default());
         status.add_rerun(rerun);

@@ -30,6 +30,7 @@ mod compare;
 mod estimate;
 mod eviction_record;
 mod evidence;
+mod evidence_files;
 pub mod exit_code;
 mod facts;
 mod github;
@@ -93,7 +94,7 @@ pub use parity::{
     parity, parity_details, parity_table,
 };
 pub use prow::{Prow, ProwFinished, ProwStarted};
-pub use recorded::{RecordedRun, RecordedRunError, replay_recorded};
+pub use recorded::{RecordedRun, RecordedRunError, Unsuccessful, replay_recorded};
 pub use recording::Recording;
 pub use retention::{RetentionError, delete_run, old_runs};
 pub use run_dir::{RunDir, create_private, create_private_dir, write_private};

@@ -204,7 +204,7 @@ pub(crate) fn write_case_details(text: &mut String, info: Option<&CaseInfo>, end
             inert_markdown(earlier.why.trim_end())
         );
     }
-    for record in &result.testimony {
+    for record in &result.evictions {
         write_eviction_record(text, record);
     }
     let Some(info) = info else { return };

@@ -64,7 +64,7 @@ enum ProwResult {
     Failure,
 }
 
-/// Number of cases with each verdict, as text; a verdict that no case has is left out.
+/// Number of cases with each verdict, as text; a number of 0 is left out.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 struct ProwFinishedMetadata {
@@ -92,6 +92,9 @@ struct ProwFinishedMetadata {
     /// Number of `skipped` cases.
     #[serde(skip_serializing_if = "Option::is_none")]
     skipped: Option<String>,
+    /// Number of cases without a verdict: the run ended before, or while they ran.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_run: Option<String>,
     /// Exit status of the run, as text.
     exit_code: String,
 }
@@ -112,6 +115,8 @@ impl ProwFinishedMetadata {
             };
             *place = Some(count.to_string());
         }
+        let not_run = run.without_verdict().count();
+        metadata.not_run = (not_run > 0).then(|| not_run.to_string());
         metadata
     }
 }

@@ -120,7 +120,9 @@ pub(super) fn redact_event(what: &mut RunEventKind) {
         RunEventKind::ClusterReady { nodes, .. } => {
             nodes.iter_mut().flat_map(|(name, version)| [name, version]).for_each(redact_text);
         }
-        RunEventKind::CaseStarted { node, .. } => redact_text(node),
+        RunEventKind::CaseStarted { node, .. } | RunEventKind::CaseInterrupted { node, .. } => {
+            redact_text(node);
+        }
         RunEventKind::CaseRetried { text, result, .. } => {
             redact_text(text);
             redact_judgement(result);
@@ -143,7 +145,7 @@ fn redact_judgement(result: &mut Arc<CaseResult>) {
         why,
         known_bug,
         checks,
-        testimony,
+        evictions,
         diff,
         earlier_tries,
         verdict: _,
@@ -156,7 +158,7 @@ fn redact_judgement(result: &mut Arc<CaseResult>) {
     for Check { expected, observed, name, holds: _ } in checks {
         [expected, observed, name].into_iter().for_each(redact_text);
     }
-    for EvictionRecord { events, status, condition, annotations, pod } in testimony {
+    for EvictionRecord { events, status, condition, annotations, pod } in evictions {
         events.iter_mut().chain(status).chain(condition).chain([pod]).for_each(redact_text);
         *annotations = annotations.take().map(|annotations| redacted_object(annotations, None));
         annotations.iter_mut().flat_map(Map::values_mut).for_each(show_controls);
@@ -426,14 +428,14 @@ mod tests {
         let step = |text| RunEventKind::ClusterStep { cluster: "c".to_owned(), text };
         let failed =
             |error| RunEventKind::ClusterFailed { cluster: "c".to_owned(), seconds: 1.0, error, cause: None };
-        let testimony =
+        let record =
             EvictionRecord { status: Some(text()), events: vec![text()], ..EvictionRecord::default() };
         let check = Check { name: "says".to_owned(), holds: false, expected: text(), observed: text() };
         let mut ended = fixtures::case_ended("a", "v1.32.13", 1, Verdict::Failed, &text());
         if let RunEventKind::CaseEnded { result, .. } = &mut ended {
             let result = Arc::make_mut(result);
             result.checks.push(check);
-            result.testimony.push(testimony);
+            result.evictions.push(record);
             result.diff = text();
         }
         for (mut what, credentials) in [(step(text()), 1), (failed(text()), 1), (ended, 6)] {

@@ -138,6 +138,7 @@ impl RunState {
                     result: result.clone(),
                 });
             }
+            RunEventKind::CaseInterrupted { id, .. } => self.running.retain(|running| running.id != *id),
             RunEventKind::Interrupted { stage } => self.interrupted = *stage,
             RunEventKind::TimedOut => self.timed_out = true,
             RunEventKind::RunEnded { exit_code, seconds } => {

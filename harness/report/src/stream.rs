@@ -193,6 +193,16 @@ pub enum RunEventKind {
         #[serde(skip)]
         evidence: Option<Arc<Observations>>,
     },
+    /// The run was interrupted while a case ran: the case has no verdict.
+    CaseInterrupted {
+        /// The case.
+        #[serde(flatten)]
+        id: CaseId,
+        /// Name of the node.
+        node: String,
+        /// Duration until the interrupt, in seconds.
+        seconds: f64,
+    },
     /// The run was interrupted.
     Interrupted {
         /// 1: stop, clean up, and report; 2: report only.

@@ -195,7 +195,10 @@ proptest! {
     fn any_text_is_a_run_or_an_error(text in hostile(), lines in vec(select(event_lines()), 0..4)) {
         let text = lines.concat() + &text + "\n";
         if let Err(error) = RecordedRun::from_events(Path::new("run"), &text) {
-            prop_assert!(error.to_string().starts_with("run/artifacts/events.jsonl") || error.to_string().starts_with("failed to parse run/"));
+            let text = error.to_string();
+            // A text of which every line is truncated has no events.
+            let is_expected = |start: &&str| text.starts_with(&format!("failed to {start} run/artifacts/events.jsonl"));
+            prop_assert!(["parse", "read"].iter().any(is_expected), "{text}");
         }
     }
 }

@@ -15,6 +15,7 @@ use super::free_variables::free_variables;
 use super::functions::FUNCTIONS;
 use super::program::{KeysRead, Program};
 use super::shape::ObjectTypes;
+use super::syntax_error;
 use super::unknown_fields::UnknownField;
 use crate::did_you_mean;
 
@@ -137,6 +138,17 @@ impl Expression {
         self.compiled().map(|compiled| compiled.program.unknown_fields(objects)).unwrap_or_default()
     }
 
+    /// Reports whether the value cannot be `true` or `false`, such as that of `1 + 1`; false if the
+    /// expression cannot be compiled.
+    pub(crate) fn is_never_boolean(&self) -> bool {
+        self.compiled().is_ok_and(|compiled| compiled.program.is_never_boolean())
+    }
+
+    /// Returns the depth of the nested macros; 0 if the expression cannot be compiled.
+    pub(crate) fn macro_depth(&self) -> usize {
+        self.compiled().map_or(0, |compiled| compiled.program.macro_depth())
+    }
+
     /// Returns the keys of a map variable, such as `objects`, that the expression reads; none if it
     /// cannot be compiled.
     pub fn keys_read(&self, variable: &str) -> KeysRead {
@@ -175,10 +187,9 @@ fn compile(text: &str) -> Result<Compiled, ExpressionError> {
     if text.len() > MAX_LENGTH {
         return Err(ExpressionError::TooLong { length: text.len(), max: MAX_LENGTH });
     }
-    let program = cel::Program::compile(text).map_err(|errors| {
-        let why = errors.to_string();
-        let why = why.lines().next().unwrap_or_default().trim_start_matches("ERROR: ").to_owned();
-        ExpressionError::Syntax { text: text.to_owned(), why }
+    let program = cel::Program::compile(text).map_err(|errors| ExpressionError::Syntax {
+        text: text.to_owned(),
+        why: syntax_error::describe(text, &errors),
     })?;
     check_names(&program)?;
     let references = program.references();

@@ -14,12 +14,14 @@ use serde_json::Value;
 
 use super::error::ExpressionError;
 use super::functions::{ENVIRONMENT, MAX_SUM_SIZE, SUM, with_size_of_sums};
+use super::macro_depth::macro_depth;
+use super::result_type::is_never_boolean;
 use super::shape::{ITERATION, ObjectTypes};
 use super::unknown_fields::{UnknownField, unknown_fields};
 
 /// Maximum number of iterations of all macros in one evaluation. Each copies one item, such as a
 /// pod, which takes up to 50 µs.
-const MAX_ITERATIONS: u64 = 100_000;
+pub(crate) const MAX_ITERATIONS: u64 = 100_000;
 
 /// A compiled expression whose iterations are counted.
 #[derive(Clone, Debug)]
@@ -117,6 +119,16 @@ impl Program {
     /// Returns the fields that the program reads and that cannot exist.
     pub(super) fn unknown_fields(&self, objects: &ObjectTypes<'_>) -> Vec<UnknownField> {
         unknown_fields(&self.0, objects)
+    }
+
+    /// Reports whether the value of the program cannot be `true` or `false`.
+    pub(super) fn is_never_boolean(&self) -> bool {
+        is_never_boolean(&self.0)
+    }
+
+    /// Returns the depth of the nested macros of the program.
+    pub(super) fn macro_depth(&self) -> usize {
+        macro_depth(&self.0)
     }
 
     /// Returns the keys of a map variable that the program reads.

@@ -23,6 +23,8 @@ pub(super) enum Shape {
     Object(Vec<(&'static str, Shape)>),
     /// A map with any keys.
     Map(Box<Shape>),
+    /// A map with a shape for each of these keys, and anything for others.
+    Named(BTreeMap<String, Shape>),
     List(Box<Shape>),
     /// A part of a Kubernetes object.
     Api(ApiType, Vec<TypeSegment>),
@@ -68,10 +70,9 @@ impl Shape {
                 ("taints", Any),
                 ("unschedulable", Any),
             ])),
-            "objects" => match objects.values().next() {
-                Some(first) if objects.values().all(|other| other == first) => map(api(*first)),
-                _ => Any,
-            },
+            "objects" => {
+                Self::Named(objects.iter().map(|(name, kind)| ((*name).to_owned(), api(*kind))).collect())
+            }
             "podList" => list(api(ApiType::Pod)),
             "samples" => list(sample()),
             "stats" => map(map(container_stats())),
@@ -110,6 +111,7 @@ impl Shape {
                 None => Err(fields.iter().map(|(field, _)| *field).collect()),
             },
             Self::Map(value) => Ok((**value).clone()),
+            Self::Named(values) => Ok(values.get(name).cloned().unwrap_or(Any)),
             Self::Api(kind, path) => match kind.kind_at(path) {
                 ValueKind::Object(fields) if fields.contains(&name) => {
                     Ok(Self::Api(*kind, with(path, TypeSegment::Field(name.to_owned()))))
@@ -222,6 +224,7 @@ fn sample() -> Shape {
         ("fs", file_system()),
         ("runtime", Object(vec![("imageFs", file_system()), ("containerFs", file_system())])),
         ("rlimit", any(&["time", "maxpid", "curproc"])),
+        ("systemContainers", list(Object(vec![("name", Any), ("memory", memory())]))),
     ]);
     Object(vec![("t", Any), ("node", node), ("pods", list(pod))])
 }

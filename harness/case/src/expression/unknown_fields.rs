@@ -1,7 +1,7 @@
 //! Fields that an expression reads and that cannot exist.
 
 use cel::IdedExpr;
-use cel::common::ast::{CallExpr, Expr, LiteralValue, operators};
+use cel::common::ast::{CallExpr, EntryExpr, Expr, LiteralValue, operators};
 
 use super::shape::{ITERATION, ObjectTypes, Shape};
 
@@ -42,6 +42,15 @@ impl Inference<'_> {
             Expr::List(list) => {
                 let items: Vec<Shape> = list.elements.iter().map(|item| self.shape(item)).collect();
                 Shape::List(Box::new(items.into_iter().fold(Shape::Never, Shape::or)))
+            }
+            Expr::Map(map) => {
+                for entry in &map.entries {
+                    if let EntryExpr::MapEntry(entry) = &entry.expr {
+                        self.shape(&entry.key);
+                        self.shape(&entry.value);
+                    }
+                }
+                Shape::Any
             }
             Expr::Comprehension(all) => {
                 let item = self.shape(&all.iter_range).item(false);

@@ -122,13 +122,23 @@ pub fn select_parsed(source: &Source, selection: &Selection) -> Result<Vec<Arc<P
     choose(source, selection, CaseFiles::parsed)
 }
 
+/// Returns the cases with these names as [`select`] does, but an existing file or folder comes
+/// before a suite or case of the same name.
+///
+/// # Errors
+/// The case files cannot be loaded, or a name is unknown.
+pub fn select_paths_first(source: &Source, names: &[String]) -> Result<Vec<Arc<LoadedCase>>, SelectError> {
+    let is_path = |name: &str| is_path(name) || Path::new(name).exists();
+    find_by_names(source, names, is_path, CaseFiles::checked)
+}
+
 /// Selects among the cases that `load` makes of files that were read.
 fn choose<C: Borrow<ParsedCase>>(
     source: &Source,
     selection: &Selection,
     load: fn(CaseFiles) -> Result<Vec<Arc<C>>, LoadErrors>,
 ) -> Result<Vec<Arc<C>>, SelectError> {
-    let mut cases = find_by_names(source, &selection.names, load)?;
+    let mut cases = find_by_names(source, &selection.names, is_path, load)?;
     if let Some(filter) = &selection.label_filter {
         filter_by_labels(&mut cases, filter)?;
     }
@@ -150,7 +160,7 @@ fn choose<C: Borrow<ParsedCase>>(
     }
     let Some(shard) = selection.shard else { return Ok(cases) };
     let count = cases.len();
-    let cases = shard.of(cases);
+    let cases = shard.select(cases);
     if cases.is_empty() {
         return Err(SelectError::EmptyShard { shard, count });
     }
@@ -208,6 +218,7 @@ fn refers_to(case: &ParsedCase, issue: &Upstream) -> bool {
 fn find_by_names<C: Borrow<ParsedCase>>(
     source: &Source,
     names: &[String],
+    is_path: fn(&str) -> bool,
     load: fn(CaseFiles) -> Result<Vec<Arc<C>>, LoadErrors>,
 ) -> Result<Vec<Arc<C>>, SelectError> {
     let (mut paths, names_only): (Vec<_>, Vec<_>) = names.iter().partition(|name| is_path(name));
@@ -371,5 +382,23 @@ mod tests {
         assert_eq!(select(&[path("message/")]).as_deref(), Ok("requests-decide sidecars-are-named"));
         let broken = select(&[path("limits/")]).unwrap_err();
         assert!(broken.contains("limits/broken.yaml") && broken.contains("1 problem in 1 file"), "{broken}");
+    }
+
+    /// The tests run in the folder of this crate, which has a folder `tests`.
+    #[test]
+    fn a_path_that_exists_comes_first_if_requested() {
+        const SUITE: &[(&str, &str)] =
+            &[("tests/emptydir-size.yaml", THREE), ("limits/requests-decide.yaml", TWO)];
+        let by_name = |name: &str| Selection { names: vec![name.to_owned()], ..Selection::default() };
+        let paths_first = |name: &str| select_paths_first(&Source::BuiltIn(SUITE), &[name.to_owned()]);
+        assert_eq!(select(&Source::BuiltIn(SUITE), &by_name("tests")).unwrap().len(), 1);
+        let no_case = paths_first("tests").unwrap_err().to_string();
+        assert!(no_case.contains("no suites found"), "{no_case}");
+        for name in ["limits", "requests-decide", "limits/requests-decide"] {
+            assert_eq!(paths_first(name).unwrap().len(), 1, "{name}");
+        }
+        let unknown = paths_first("limts").unwrap_err().to_string();
+        assert!(unknown.contains("did you mean `limits`?"), "{unknown}");
+        assert_eq!(select_paths_first(&Source::BuiltIn(SUITE), &[]).unwrap().len(), 2);
     }
 }

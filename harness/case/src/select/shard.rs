@@ -59,9 +59,9 @@ impl Shard {
     /// Returns the cases of the shard, in their order.
     ///
     /// Cases are dealt in turn: first those with pressure, which need a node of their own, then
-    /// slow ones, then the others, each sorted by suite and name. Hence all shards take about as
-    /// long, and depend on the selection only.
-    pub fn of<C: Borrow<ParsedCase>>(self, mut cases: Vec<Arc<C>>) -> Vec<Arc<C>> {
+    /// slow ones, then the others, each sorted by suite and name. Shards therefore take about the
+    /// same time, and their content depends only on the selection.
+    pub fn select<C: Borrow<ParsedCase>>(self, mut cases: Vec<Arc<C>>) -> Vec<Arc<C>> {
         let rank = |case: &Arc<C>| {
             let case: &ParsedCase = (**case).borrow();
             let slow = case.case.labels.iter().any(|label| label == "Slow");
@@ -104,7 +104,7 @@ mod tests {
     fn shards_partition_the_selection_and_balance_long_cases() {
         let all = cases();
         for of in 1..=7 {
-            let shards: Vec<Vec<_>> = (1..=of).map(|part| Shard { part, of }.of(all.clone())).collect();
+            let shards: Vec<Vec<_>> = (1..=of).map(|part| Shard { part, of }.select(all.clone())).collect();
             let mut together: Vec<String> = shards.iter().flatten().map(|case| case.id()).collect();
             together.sort();
             assert_eq!(together, all.iter().map(|case| case.id()).collect::<Vec<_>>(), "{of} shards");

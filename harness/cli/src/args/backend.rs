@@ -3,6 +3,7 @@
 use evictlab_report::clock::Clock;
 
 use crate::failure::{Failure, bad_input};
+use crate::profile::removal;
 
 /// Every backend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -52,12 +53,14 @@ impl BackendName {
     pub(crate) fn reject_foreign_options(self, owner: Self, options: &[(bool, &str)]) -> Result<(), Failure> {
         let Some((_, option)) = options.iter().find(|(given, _)| *given) else { return Ok(()) };
         let (this, owner) = (self.name(), owner.name());
+        let removal = removal(option).unwrap_or_else(|| format!("remove {option}"));
         Err(bad_input(format!(
-            "{option} requires --backend {owner}, and the backend is {this}\nhelp: remove {option}, or add --backend {owner}"
+            "{option} requires --backend {owner}, and the backend is {this}\nhelp: {removal}, or add --backend {owner}"
         )))
     }
 
-    fn name(self) -> &'static str {
+    /// Returns the name, as on the command line and in the events of a run.
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Embedded => "embedded",
             Self::Kind => "kind",

@@ -13,7 +13,7 @@ use evictlab_report::words::shell_quote;
 
 use crate::args::backend::BackendName;
 use crate::args::candidates;
-use crate::args::values::ByteSize;
+use crate::args::values::{ByteSize, whole_number};
 use crate::failure::{Failure, bad_input};
 
 /// Options of an embedded cluster.
@@ -21,7 +21,7 @@ use crate::failure::{Failure, bad_input};
 #[command(next_help_heading = "Options of the embedded cluster")]
 pub(crate) struct EmbeddedArgs {
     /// Random seed; runs with the same seed are identical [default: 0]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole_number::<u64>(..))]
     seed: Option<u64>,
     /// cgroup version of the nodes, v1 or v2; on v1, the kernel notifies the kubelet of memory
     /// pressure [default: v2]
@@ -34,7 +34,7 @@ pub(crate) struct EmbeddedArgs {
     #[arg(long, value_name = "SIZE")]
     node_disk: Option<ByteSize>,
     /// Maximum number of processes of each node [default: 120000]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole_number::<u64>(..))]
     node_pids: Option<u64>,
     /// Fault to inject into every case: a YAML file, or YAML such as `event-lost: {times: 1}`
     /// (repeatable)

@@ -6,8 +6,9 @@ use evictlab_cluster::{ClusterAccess, ExistingError, ExistingOptions, NodePermis
 
 use evictlab_rules::quantity::GIB;
 
-use crate::args::values::ByteSize;
+use crate::args::values::{ByteSize, whole_number};
 use crate::failure::{Failure, bad_input, infrastructure};
+use crate::profile::removal;
 
 /// The default of `--pressure-cap`: 2Gi.
 const DEFAULT_PRESSURE_CAP: u64 = 2 * GIB;
@@ -62,11 +63,11 @@ pub(crate) struct ExistingArgs {
     #[arg(long)]
     allow_privileged: bool,
     /// Put at most this many nodes under pressure at a time [default: 1]
-    #[arg(long, value_name = "N", requires = "allow_disruption", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "N", requires = "allow_disruption", value_parser = whole_number::<u16>(1..))]
     max_starved_nodes: Option<u16>,
     /// Hold at most this many nodes of each kubelet version, and leave the others to other runs
     /// [default: all that are selected]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "N", value_parser = whole_number::<u16>(1..))]
     nodes_per_version: Option<u16>,
     /// Skip cases that would allocate more than this of a node's memory or disk [default: 2Gi]
     #[arg(long, value_name = "SIZE", requires = "allow_disruption")]
@@ -141,12 +142,11 @@ impl ExistingArgs {
 
 /// Rejects options that only apply to managed clusters.
 pub(crate) fn reject_managed_options(options: &[(bool, &str)]) -> Result<(), Failure> {
-    match options.iter().find(|(given, _)| *given) {
-        None => Ok(()),
-        Some((_, name)) => Err(bad_input(format!(
-            "{name} applies only to clusters created by evictlab, and the backend is existing\nhelp: select nodes of the existing cluster with --node-selector"
-        ))),
-    }
+    let Some((_, name)) = options.iter().find(|(given, _)| *given) else { return Ok(()) };
+    let removal = removal(name).map(|removal| format!("{removal}, and ")).unwrap_or_default();
+    Err(bad_input(format!(
+        "{name} applies only to clusters created by evictlab, and the backend is existing\nhelp: {removal}select nodes of the existing cluster with --node-selector"
+    )))
 }
 
 /// Returns exit status 2 for invalid input, else 4.

@@ -27,6 +27,8 @@ impl FromStr for KubeletArg {
     type Err = KubeletSpecError;
 
     fn from_str(text: &str) -> Result<Self, KubeletSpecError> {
+        // Of a list such as `v1.31, v1.32`.
+        let text = text.trim();
         Ok(Self { text: text.to_owned(), spec: text.parse()? })
     }
 }
@@ -109,7 +111,7 @@ impl FromStr for KubeletSelection {
     type Err = KubeletSpecError;
 
     fn from_str(text: &str) -> Result<Self, KubeletSpecError> {
-        match text {
+        match text.trim() {
             "all" => Ok(Self::All),
             text => Ok(Self::One(text.parse()?)),
         }
@@ -154,6 +156,15 @@ impl KubeletArgs {
     /// Returns whether `--kubelet` is present.
     pub(crate) fn any(&self) -> bool {
         !self.kubelet.is_empty()
+    }
+
+    /// Selects kubelets by their labels in an earlier run, if none is selected. Returns whether these
+    /// kubelets are selected now.
+    pub(crate) fn default_to(&mut self, labels: &[String]) -> bool {
+        if self.kubelet.is_empty() {
+            self.kubelet = labels.iter().filter_map(|label| label.parse().ok()).collect();
+        }
+        self.words().iter().filter(|word| *word != "--kubelet").eq(labels)
     }
 
     /// Returns the sources of node images.
@@ -262,6 +273,14 @@ impl KubeletArgs {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn spaces_around_a_kubelet_are_ignored() {
+        for text in ["v1.32", " v1.32", "v1.32 "] {
+            assert_eq!(text.parse::<KubeletArg>().unwrap().text, "v1.32", "{text:?}");
+        }
+        assert!(matches!(" all".parse::<KubeletSelection>(), Ok(KubeletSelection::All)));
+    }
 
     #[test]
     fn a_newer_minor_is_noted() {

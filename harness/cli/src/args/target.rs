@@ -18,11 +18,12 @@ use crate::args::existing::{ExistingArgs, existing_failure, reject_managed_optio
 use crate::args::kind_cluster::{KeepArgs, NewClusterArgs};
 use crate::args::kubelets::{ImageArgs, KubeletArgs};
 use crate::args::selection::SelectionArgs;
+use crate::args::values::whole_number;
 use crate::failure::Failure;
 use crate::kind_context::KindContext;
 
 /// Highest number of nodes for each kubelet of an embedded cluster.
-pub(crate) const MAX_NODES: i64 = 1000;
+pub(crate) const MAX_NODES: u16 = 1000;
 
 /// Kubelets, nodes, and the run directory.
 #[derive(clap::Args)]
@@ -30,7 +31,7 @@ pub(crate) struct TargetArgs {
     #[command(flatten)]
     kubelets: KubeletArgs,
     /// Number of nodes for each kubelet, on kind at most 16 [default: 1]
-    #[arg(long, value_name = "N", conflicts_with = "reused", value_parser = clap::value_parser!(u16).range(1..=MAX_NODES))]
+    #[arg(long, value_name = "N", conflicts_with = "reused", value_parser = whole_number::<u16>(1..=MAX_NODES))]
     nodes: Option<u16>,
     /// Run directory [default: results/TIME]
     #[arg(long, value_name = "DIR", env = "ARTIFACTS_DIR", help_heading = RESULTS)]
@@ -53,6 +54,12 @@ impl TargetArgs {
     /// Returns the access to an existing cluster.
     pub(crate) fn access(&self) -> ClusterAccess {
         self.existing.access()
+    }
+
+    /// Selects kubelets by their labels in an earlier run, unless the command line selects some, or a
+    /// cluster that has its own. Returns whether these kubelets are selected now.
+    pub(crate) fn default_to_kubelets(&mut self, labels: &[String]) -> bool {
+        self.keep.reused().is_none() && self.kubelets.default_to(labels)
     }
 
     pub(crate) fn nodes(&self) -> u16 {

@@ -1,5 +1,9 @@
-//! Values of options: sizes and durations.
+//! Values of options: sizes, durations, whole numbers and addresses.
 
+use std::fmt::Debug;
+use std::net::SocketAddr;
+use std::num::{IntErrorKind, ParseIntError};
+use std::ops::{Bound, RangeBounds};
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -29,4 +33,52 @@ impl FromStr for ByteSize {
 /// Parses a duration such as `30m`.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     humantime::parse_duration(text).map_err(|error| error.to_string())
+}
+
+/// Returns the parser of whole numbers in a range. `clap::value_parser!` reports the errors of
+/// Rust's integers instead, such as `invalid digit found in string`.
+pub(crate) fn whole_number<T>(
+    range: impl RangeBounds<T> + Debug + Clone + Send + Sync + 'static,
+) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static
+where
+    T: FromStr<Err = ParseIntError> + PartialOrd + 'static,
+{
+    move |text: &str| {
+        let outside = || format!("{text} is not in {range:?}");
+        let number = text.parse::<T>().map_err(|error: ParseIntError| match error.kind() {
+            IntErrorKind::PosOverflow if matches!(range.end_bound(), Bound::Unbounded) => {
+                "the number is too large".to_owned()
+            }
+            IntErrorKind::PosOverflow => outside(),
+            _ => "expected a whole number".to_owned(),
+        })?;
+        if range.contains(&number) { Ok(number) } else { Err(outside()) }
+    }
+}
+
+/// Parses an address to listen on.
+pub(crate) fn socket_address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| "expected ADDRESS:PORT, such as 127.0.0.1:9090".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_of_numbers_state_what_is_expected() {
+        let rows = [
+            (whole_number::<u16>(1..)("3"), Ok(3)),
+            (whole_number::<u16>(1..)("0"), Err("0 is not in 1..")),
+            (whole_number::<u16>(1..)("x"), Err("expected a whole number")),
+            (whole_number::<u16>(..)(""), Err("expected a whole number")),
+            (whole_number::<u16>(..)("-1"), Err("expected a whole number")),
+            (whole_number::<u16>(..)("70000"), Err("the number is too large")),
+            (whole_number::<u16>(1..=1000)("1001"), Err("1001 is not in 1..=1000")),
+            (whole_number::<u16>(1..=1000)("70000"), Err("70000 is not in 1..=1000")),
+        ];
+        for (parsed, expected) in rows {
+            assert_eq!(parsed, expected.map_err(str::to_owned));
+        }
+    }
 }

@@ -16,6 +16,7 @@ use evictlab_tools::bench::{self, BenchError, Figure, FigureResult, KindBench, U
 use crate::args::backend::ManagedBackend;
 use crate::args::kubelets::KubeletArgs;
 use crate::args::output::ProgressArgs;
+use crate::args::values::whole_number;
 use crate::failure::{Failure, bad_input, infrastructure};
 use crate::output::{print, print_json, print_stderr, stdout_width};
 
@@ -52,7 +53,7 @@ pub(crate) struct Args {
     #[arg(long, short, value_enum)]
     backend: Option<ManagedBackend>,
     /// Run the case N times on each kubelet
-    #[arg(long, short, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, short, value_name = "N", default_value_t = 5, value_parser = whole_number::<u32>(1..))]
     repeat: u32,
     /// Measure only the sizes
     #[arg(long, conflicts_with_all = ["backend", "repeat"])]

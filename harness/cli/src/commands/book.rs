@@ -47,6 +47,12 @@ fn named_file(text: &str) -> Result<(String, PathBuf), String> {
 
 /// Writes the book.
 pub(crate) fn run(args: &Args, evictlab: clap::Command) -> Result<ExitCode, Failure> {
+    if !args.checkout.join("harness/guides").is_dir() {
+        return Err(bad_input(format!(
+            "failed to find the documentation in {}: book needs a checkout of evictlab\nhelp: run it in a checkout, or name one with --checkout DIR",
+            args.checkout.display()
+        )));
+    }
     let cases = evictlab_case::load(&Source::Dir(args.checkout.join("cases")))?;
     let mut verdicts = vec![("model".to_owned(), parse(BUILT_IN_BASELINE, Path::new("built-in baseline"))?)];
     let real = args.checkout.join("results/real");

@@ -23,6 +23,7 @@ use crate::args::kind_cluster::NewClusterArgs;
 use crate::args::kubelets::KubeletArgs;
 use crate::args::target::MAX_NODES;
 use crate::args::thresholds::ThresholdArgs;
+use crate::args::values::whole_number;
 use crate::failure::{Failure, bad_input, infrastructure};
 use crate::output::{print, print_json, print_stderr, print_warning};
 use evictlab_report::words::count;
@@ -109,7 +110,7 @@ struct CreateArgs {
     #[arg(long, short, value_enum, default_value_t = ManagedBackend::Embedded)]
     backend: ManagedBackend,
     /// Number of nodes for each kubelet, on kind at most 16
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=MAX_NODES))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole_number::<u16>(1..=MAX_NODES))]
     nodes: u16,
     #[command(flatten)]
     embedded: EmbeddedArgs,
@@ -146,7 +147,7 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
             let (docker, found) = match find_cluster(&state, name).await? {
                 Found::Embedded(served) => {
                     served.delete(&state).await.map_err(infrastructure)?;
-                    return Ok(ExitCode::SUCCESS);
+                    return print_deleted(name);
                 }
                 Found::Kind(docker, found) => (docker, found),
             };
@@ -163,7 +164,7 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
                 )));
             }
             evictlab_cluster::delete(&docker, &state, name).await.map_err(infrastructure)?;
-            Ok(ExitCode::SUCCESS)
+            print_deleted(name)
         }
         Command::Kubeconfig { name } => {
             let path = state.kubeconfig(name);
@@ -177,6 +178,11 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
             Ok(ExitCode::SUCCESS)
         }
     }
+}
+
+fn print_deleted(name: &str) -> Result<ExitCode, Failure> {
+    print(format!("cluster {name} is deleted"))?;
+    Ok(ExitCode::SUCCESS)
 }
 
 async fn create(args: &CreateArgs, state: &StateDir) -> Result<ExitCode, Failure> {

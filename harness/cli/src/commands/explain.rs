@@ -6,7 +6,7 @@ use std::io::{IsTerminal, Read, stdin};
 use std::path::Path;
 use std::process::ExitCode;
 
-use evictlab_explain::{Explanation, Input, explain};
+use evictlab_explain::{Explanation, Input, decode_text, explain};
 use evictlab_rules::KubeletVersion;
 use evictlab_rules::quantity::MIB;
 
@@ -99,7 +99,7 @@ fn read_limited(input: impl Read, name: &str, size: u64, limit: u64) -> Result<S
             limit >> 20
         )));
     }
-    String::from_utf8(bytes).map_err(|error| fail(&error.utf8_error()))
+    decode_text(bytes).map_err(|error| fail(&error))
 }
 
 #[cfg(test)]
@@ -131,6 +131,6 @@ mod tests {
         let error = read(&mut "é".repeat(2 << 20).as_bytes()).unwrap_err();
         assert!(error.contains("larger than"), "{error}");
         let error = read(&mut &b"\xff"[..]).unwrap_err();
-        assert!(error.contains("invalid utf-8"), "{error}");
+        assert!(error.contains("neither UTF-8 nor UTF-16"), "{error}");
     }
 }

@@ -4,15 +4,19 @@ use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use evictlab_cluster::{Docker, KnownCluster, Removal, StateDir};
+use evictlab_cluster::{ClusterError, Docker, KnownCluster, Removal, StateDir};
 
 use crate::args::backend::BackendName;
 use crate::args::existing::{AccessArgs, existing_failure};
-use crate::failure::{Failure, infrastructure};
+use crate::args::values::whole_number;
+use crate::failure::{Failure, bad_input, infrastructure};
 use crate::output::{print, print_json};
 use evictlab_report::words::count;
 use evictlab_report::{delete_run, old_runs};
 use evictlab_tools::gc::{GcEntry, LeftoverKind, RemovalOutcome};
+
+/// Directory of the runs by default.
+const RESULTS: &str = "results";
 
 /// The backends whose resources outlive a killed process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -36,7 +40,8 @@ enum GcBackend {
 /// With `--results`: deletes all but the newest run directories. Directories with other names and
 /// runs that may still be going on are kept.
 ///
-/// Exit status: 0 all leftovers are removed; 2 invalid input; 4 a leftover could not be removed.
+/// Exit status: 0 all leftovers are removed; 2 invalid input, or no cluster has a given name; 4 a
+/// leftover could not be removed.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   evictlab gc --dry-run
@@ -68,12 +73,12 @@ pub(crate) struct Args {
         value_name = "DIR",
         num_args = 0..=1,
         require_equals = true,
-        default_missing_value = "results",
+        default_missing_value = RESULTS,
         conflicts_with_all = ["names", "kept", "run", "backend", "kubeconfig", "context"]
     )]
     results: Option<PathBuf>,
     /// With `--results`: keep the newest N runs
-    #[arg(long, value_name = "N", default_value_t = 20)]
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = whole_number::<usize>(..))]
     keep_runs: usize,
     /// Backend to clean up; embedded clusters leave nothing behind
     #[arg(long, short, value_enum, default_value_t = GcBackend::Kind)]
@@ -146,6 +151,13 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
 
 /// Deletes all but the newest runs in a directory.
 fn delete_old_runs(results: &Path, args: &Args) -> Result<ExitCode, Failure> {
+    // The default directory does not exist before the first run.
+    if results != Path::new(RESULTS) && !results.exists() {
+        return Err(bad_input(format!(
+            "failed to list {}: the directory does not exist\nhelp: name a directory that contains run directories",
+            results.display()
+        )));
+    }
     let old = old_runs(results, args.keep_runs).map_err(infrastructure)?;
     let mut log = Log::new(args.json);
     for dir in &old {
@@ -209,6 +221,8 @@ async fn collect_from_docker(args: &Args) -> Result<ExitCode, Failure> {
     let state = StateDir::open().map_err(infrastructure)?;
     let docker = Docker::connect().await.map_err(infrastructure)?;
     let mut all = evictlab_cluster::find(&docker, &state).await.map_err(infrastructure)?;
+    let is_known = |name: &str| all.iter().any(|found| found.record.cluster == name);
+    let unknown = args.names.iter().find(|name| !is_known(name)).cloned();
     all.retain(|found| args.names.is_empty() || args.names.contains(&found.record.cluster));
     let mut log = Log::new(args.json);
     let entry = |name: &str, outcome| GcEntry::new(LeftoverKind::Cluster, name, outcome);
@@ -217,7 +231,7 @@ async fn collect_from_docker(args: &Args) -> Result<ExitCode, Failure> {
         let found =
             |found: &KnownCluster| entry(&found.record.cluster, RemovalOutcome::Found).because(found.state);
         log.all.extend(all.iter().map(found));
-        return log.finish();
+        return finish_clusters(log, unknown);
     }
     state.tidy();
     for name in evictlab_cluster::remove_scratch(&docker).await.map_err(infrastructure)? {
@@ -245,5 +259,14 @@ async fn collect_from_docker(args: &Args) -> Result<ExitCode, Failure> {
     }
     let removed = log.count(RemovalOutcome::Removed, LeftoverKind::Cluster);
     log.line(format!("{} removed", count(removed, "cluster")))?;
-    log.finish()
+    finish_clusters(log, unknown)
+}
+
+/// Ends the output; a name that no cluster has is an error.
+fn finish_clusters(log: Log, unknown: Option<String>) -> Result<ExitCode, Failure> {
+    let status = log.finish()?;
+    match unknown {
+        None => Ok(status),
+        Some(name) => Err(bad_input(ClusterError::Unknown(name))),
+    }
 }

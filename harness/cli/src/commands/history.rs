@@ -10,8 +10,12 @@ use evictlab_report::{
 
 use evictlab_report::words::shell_quote;
 
-use crate::failure::{Failure, bad_input, infrastructure};
+use crate::args::values::whole_number;
+use crate::failure::{Failure, bad_input, infrastructure, write_error};
 use crate::output::{print, print_json, print_stderr};
+
+/// Directory of the runs by default.
+const RESULTS: &str = "results";
 
 /// Default of `--recent`, unless there are fewer than twice as many runs.
 const DEFAULT_RECENT: usize = 10;
@@ -33,10 +37,10 @@ const DEFAULT_RECENT: usize = 10;
   evictlab history results --json | jq '.series[] | select(.change.kind != \"stable\")'")]
 pub(crate) struct Args {
     /// Run directories, or directories of run directories
-    #[arg(value_name = "DIR", default_value = "results")]
+    #[arg(value_name = "DIR", default_value = RESULTS)]
     dirs: Vec<PathBuf>,
     /// Compare the newest N runs with all earlier ones [default: 10, at most half of the runs]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole_number::<usize>(..))]
     recent: Option<usize>,
     /// Show all cases, also those that passed in every run
     #[arg(long)]
@@ -72,6 +76,12 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
 
 /// Reads the history of the runs in directories. `recent`: see [`Args::recent`].
 pub(crate) fn read_history(dirs: &[PathBuf], recent: Option<usize>) -> Result<History, Failure> {
+    if let [dir] = dirs
+        && dir == Path::new(RESULTS)
+        && !dir.exists()
+    {
+        return Err(no_run());
+    }
     let mut runs = Vec::new();
     for dir in dirs {
         read_runs(dir, &mut runs)?;
@@ -87,9 +97,17 @@ pub(crate) fn read_history(dirs: &[PathBuf], recent: Option<usize>) -> Result<Hi
     Ok(History::new(&runs, recent))
 }
 
+/// The default directory does not have a run.
+pub(crate) fn no_run() -> Failure {
+    bad_input(
+        "failed to find a run: there is no run here yet\nhelp: start one with `evictlab run`, or name the directory of a run",
+    )
+}
+
 /// Writes the history as a page, and prints its path.
 pub(crate) fn write_page(history: &History, path: &Path) -> Result<(), Failure> {
-    write_private(path, &history_page(history)).map_err(infrastructure)?;
+    let written = write_private(path, &history_page(history));
+    written.map_err(|error| infrastructure(write_error(&error, "another file with --output")))?;
     print(path.display())
 }
 

@@ -10,7 +10,7 @@ use super::job_worker::run_args;
 use crate::args::existing::{ExistingArgs, existing_failure};
 use crate::args::job::{JobNameArgs, job_failure};
 use crate::args::selection::SelectionArgs;
-use crate::args::values::duration;
+use crate::args::values::{duration, whole_number};
 use crate::failure::{Failure, bad_input, infrastructure};
 use crate::output::{print, print_stderr};
 
@@ -48,14 +48,14 @@ pub(super) struct ManifestArgs {
     image: String,
     /// Number of indexes, each with one shard of the selection [default: 4 for each of
     /// --parallelism, at most one for each case]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "N", value_parser = whole_number::<u16>(1..))]
     indexes: Option<u16>,
     /// Number of indexes at a time
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole_number::<u16>(1..))]
     parallelism: u16,
     /// Retry an index this many times after a failure of its pod, its node or the harness; failed
     /// cases are not retried
-    #[arg(long, value_name = "N", default_value_t = 2)]
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = whole_number::<u32>(..))]
     retries: u32,
     /// Stop the Job after this time
     #[arg(long, alias = "deadline", value_name = "DURATION", default_value = "6h", value_parser = duration)]

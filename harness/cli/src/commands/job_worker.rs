@@ -9,6 +9,7 @@ use evictlab_tools::job::JobWorker;
 
 use super::run;
 use crate::args::job::job_failure;
+use crate::args::values::whole_number;
 use crate::failure::{Failure, bad_input, infrastructure};
 use crate::output::print_stderr;
 
@@ -23,7 +24,7 @@ use crate::output::print_stderr;
   EVICTLAB_JOB=evictlab/nightly JOB_COMPLETION_INDEX=0 evictlab job worker --indexes 12 -- message")]
 pub(super) struct WorkerArgs {
     /// Number of indexes
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole_number::<usize>(..))]
     indexes: usize,
     /// Run directory
     #[arg(long, value_name = "DIR", default_value = "results")]

@@ -1,15 +1,14 @@
 //! `evictlab lint`
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::ffi::OsStr;
 use std::process::ExitCode;
 
-use clap_complete::engine::ArgValueCompleter;
-use evictlab_case::{load, load_paths};
+use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
+use evictlab_case::select::{SelectError, select_paths_first};
 use evictlab_report::exit_code;
 use evictlab_report::words::{count, shell_quote};
-use evictlab_runner::model_limits;
-use evictlab_tools::lint::LintReport;
+use evictlab_tools::lint::{LintReport, lint_warnings};
 
 use crate::args::candidates;
 use crate::args::selection::SourceArgs;
@@ -20,17 +19,19 @@ use crate::output::{print, print_json, print_stderr};
 ///
 /// Reads case files as `evictlab run` does, and reports every mistake with its line and column.
 /// Runs no case and does not need Docker. Warns of what the model does not run in a case without
-/// `on-a-model`.
+/// `on-a-model`, and of expressions that may be too costly.
 ///
-/// Exit status: 0 no problem; 1 at least one problem.
+/// Exit status: 0 no problem; 1 at least one problem; 2 unknown suite, case or file.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   evictlab lint
-  evictlab lint mine.yaml cases/message")]
+  evictlab lint mine.yaml cases/message
+  evictlab lint message/sidecars-are-named")]
 pub(crate) struct Args {
-    /// Case files, directories, or - for a case from standard input [default: all suites]
-    #[arg(value_name = "PATH", add = ArgValueCompleter::new(candidates::complete_case_file))]
-    paths: Vec<PathBuf>,
+    /// Case files, directories, suites, cases, `suite/case`, or - for a case from standard input; an
+    /// existing path comes before a suite or case of the same name [default: all suites]
+    #[arg(value_name = "SELECTION", add = ArgValueCompleter::new(complete))]
+    names: Vec<String>,
     /// Print the problems and warnings as a JSON object
     #[arg(long)]
     json: bool,
@@ -40,21 +41,37 @@ pub(crate) struct Args {
 
 /// Checks case files.
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
-    let loaded = if args.paths.is_empty() { load(&args.source.source()) } else { load_paths(&args.paths) };
+    let loaded = match select_paths_first(&args.source.source(), &args.names) {
+        Ok(cases) => Ok(cases),
+        Err(SelectError::Load(errors)) => Err(errors),
+        Err(unknown) => return Err(unknown.into()),
+    };
     if args.json {
         print_json(&LintReport::new(&loaded))?;
         return Ok(if loaded.is_ok() { ExitCode::SUCCESS } else { exit_code::FAILED.into() });
     }
     let cases = loaded.map_err(|errors| Failure::invalid_cases(&errors, exit_code::FAILED))?;
-    for limit in cases.iter().flat_map(|case| model_limits(case)) {
-        print_stderr(format_args!("warning: {limit}\n"));
+    let warnings = lint_warnings(&cases);
+    for warning in &warnings {
+        print_stderr(format_args!("warning: {warning}\n"));
     }
     let suites: BTreeSet<_> = cases.iter().map(|case| &case.suite).collect();
-    print(format!("{} in {}: no problems", count(cases.len(), "case"), count(suites.len(), "suite")))?;
-    if !args.paths.is_empty() {
+    let problems = match warnings.len() {
+        0 => "no problems".to_owned(),
+        warnings => format!("no errors, {}", count(warnings, "warning")),
+    };
+    print(format!("{} in {}: {problems}", count(cases.len(), "case"), count(suites.len(), "suite")))?;
+    if !args.names.is_empty() {
         let mut words = vec!["evictlab".to_owned(), "run".to_owned()];
-        words.extend(args.paths.iter().map(|path| path.display().to_string()));
+        words.extend(args.names.iter().cloned());
         print(format!("run: {}", shell_quote(&words)))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the case files and directories that begin as the word does; if there are none, suites and
+/// cases.
+fn complete(word: &OsStr) -> Vec<CompletionCandidate> {
+    let files = candidates::complete_case_file(word);
+    if files.is_empty() { candidates::complete_selection(word) } else { files }
 }

@@ -15,7 +15,8 @@ use crate::args::candidates;
 use crate::args::kubelets::KubeletArgs;
 use crate::args::output::ProgressArgs;
 use crate::args::selection::SourceArgs;
-use crate::execute::run_directory;
+use crate::args::values::whole_number;
+use crate::execute::{exit_on_interrupt, run_directory};
 use crate::failure::{Failure, infrastructure};
 use crate::output::{print, print_json};
 
@@ -73,7 +74,7 @@ struct RunArgs {
     #[arg(long)]
     full: bool,
     /// Random seed; runs with the same seed are identical
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = whole_number::<u64>(..))]
     seed: u64,
     /// Run directory [default: results/TIME]
     #[arg(long, value_name = "DIR", env = "ARTIFACTS_DIR")]
@@ -117,8 +118,11 @@ fn run_matrix(args: &RunArgs) -> Result<ExitCode, Failure> {
         seed: args.seed,
         full: args.full,
     };
+    let progress = Arc::new(args.progress.status_line());
+    let shown = progress.clone();
+    // The cases run in this process.
+    exit_on_interrupt(move || shown.clear())?;
     let dir = run_directory(args.output_dir.as_deref())?;
-    let progress = args.progress.status_line();
     let show = |finished: usize, total: usize| progress.count(finished, total, "mutants");
     let matrix = mutants::run(&options, &show);
     progress.clear();

@@ -14,6 +14,7 @@ use evictlab_runner::Interrupt;
 use evictlab_tools::parity::ModelRun;
 
 use crate::args::selection::SourceArgs;
+use crate::args::values::whole_number;
 use crate::failure::{Failure, bad_input, infrastructure};
 use crate::output::{print, print_json, print_stderr};
 
@@ -49,7 +50,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     source: SourceArgs,
     /// Random seed of the model
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = whole_number::<u64>(..))]
     seed: u64,
     /// Print JSON
     #[arg(long)]

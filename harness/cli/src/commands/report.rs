@@ -3,12 +3,15 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use super::history::{read_history, write_page};
+use super::history::{no_run, read_history, write_page};
 use super::report_merge::{MergeArgs, merge};
-use evictlab_report::{EvidenceBase, RecordedRun, compare, markdown_page, page, write_private};
+use evictlab_report::{
+    EvidenceBase, RecordedRun, RecordedRunError, compare, markdown_page, page, write_private,
+};
 
-use crate::failure::{Failure, bad_input, infrastructure};
+use crate::failure::{Failure, bad_input, infrastructure, write_error};
 use crate::output::print;
+use crate::profile::removal;
 
 /// Render a run as an HTML page, compare two runs, or merge runs
 ///
@@ -37,7 +40,7 @@ pub(crate) struct Args {
     #[command(subcommand)]
     command: Option<Command>,
     /// Run directory
-    #[arg(value_name = "DIR", default_value = "results/latest")]
+    #[arg(value_name = "DIR", default_value = LATEST)]
     dir: PathBuf,
     /// File to write, or `-` for standard output [default: report.html in the run directory; with
     /// --compare, standard output]
@@ -63,6 +66,9 @@ enum Command {
     Merge(MergeArgs),
 }
 
+/// Directory of the newest run.
+const LATEST: &str = "results/latest";
+
 /// Writes the page, prints the comparison, or merges runs.
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     if let Some(Command::Merge(args)) = &args.command {
@@ -71,12 +77,16 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     if let Some([before, after]) = args.compare.as_deref() {
         return compare_runs(args, before, after);
     }
+    reject_options_of_comparison(args)?;
     if let Some(dirs) = &args.history {
         let path = args.output.as_deref().unwrap_or(Path::new("history.html"));
         write_page(&read_history(dirs, None)?, path)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let run = RecordedRun::read(&args.dir).map_err(bad_input)?;
+    let run = RecordedRun::read(&args.dir).map_err(|error| match error {
+        RecordedRunError::NoRun { .. } if args.dir == Path::new(LATEST) && !args.dir.exists() => no_run(),
+        error => bad_input(error),
+    })?;
     let base = match args.output.as_deref() {
         Some(output) if output == Path::new("-") => EvidenceBase::none(),
         Some(output) => EvidenceBase::relative(&args.dir, output.parent().unwrap_or(Path::new("."))),
@@ -87,11 +97,30 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
         Some(output) if output == Path::new("-") => print(page)?,
         output => {
             let path = output.clone().unwrap_or_else(|| args.dir.join("report.html"));
-            write_private(&path, &page).map_err(infrastructure)?;
+            write(&path, &page)?;
             print(path.display())?;
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Rejects options that only apply to a comparison. clap does not, as DIR and `--history` conflict
+/// with `--compare`.
+fn reject_options_of_comparison(args: &Args) -> Result<(), Failure> {
+    let given = [(args.json, "--json"), (args.exit_code, "--exit-code")];
+    // A profile states them for the comparisons only.
+    match given.iter().find(|(given, option)| *given && removal(option).is_none()) {
+        None => Ok(()),
+        Some((_, option)) => Err(bad_input(format!(
+            "{option} needs --compare\nhelp: name two runs: --compare BEFORE AFTER, or remove {option}"
+        ))),
+    }
+}
+
+/// Writes a file that `--output` names, or the page of a run.
+fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    let written = write_private(path, text);
+    written.map_err(|error| infrastructure(write_error(&error, "another file with --output")))
 }
 
 fn compare_runs(args: &Args, before: &Path, after: &Path) -> Result<ExitCode, Failure> {
@@ -105,7 +134,7 @@ fn compare_runs(args: &Args, before: &Path, after: &Path) -> Result<ExitCode, Fa
     };
     match &args.output {
         Some(output) if output != Path::new("-") => {
-            write_private(output, &(text + "\n")).map_err(infrastructure)?;
+            write(output, &(text + "\n"))?;
             print(output.display())?;
         }
         _ => print(text)?,

@@ -19,7 +19,7 @@ use crate::args::baseline::{BaselineArgs, RESULTS};
 use crate::args::output::{FormatArgs, OutputArgs};
 use crate::args::selection::{SELECTION, SelectionArgs};
 use crate::args::target::TargetArgs;
-use crate::args::values::duration;
+use crate::args::values::{duration, whole_number};
 use crate::commands::dry_run::{DryRunOptions, dry_run};
 use crate::execute::{prepare_and_execute, run_directory};
 use crate::failure::{Failure, bad_input, infrastructure};
@@ -54,14 +54,15 @@ const REPETITION: &str = "Repetition and limits";
 pub(crate) struct Args {
     #[command(flatten)]
     selection: SelectionArgs,
-    /// Run the cases that failed or were inconclusive in an earlier run, or have no verdict there
+    /// Run the cases that failed or were inconclusive in an earlier run, or have no verdict there;
+    /// without --kubelet, on the kubelets of these cases
     #[arg(long, help_heading = SELECTION, value_name = "DIR", num_args = 0..=1, require_equals = true, default_missing_value = "results/latest", conflicts_with_all = ["names", "shard"])]
     rerun_failed: Option<PathBuf>,
     /// Backend that provides the nodes
     #[arg(long, short, value_enum, default_value_t = BackendName::Embedded)]
     pub(crate) backend: BackendName,
     /// Run each case N times on each kubelet
-    #[arg(long, help_heading = REPETITION, short, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, help_heading = REPETITION, short, value_name = "N", default_value_t = 1, value_parser = whole_number::<u32>(1..))]
     repeat: u32,
     /// Repeat the cases until one fails or ends in an error
     #[arg(long, help_heading = REPETITION, conflicts_with = "repeat")]
@@ -70,7 +71,7 @@ pub(crate) struct Args {
     #[arg(long, help_heading = REPETITION)]
     fail_fast: bool,
     /// Try a case that failed or is inconclusive up to N times again; one that then passes is flaky
-    #[arg(long, help_heading = REPETITION, value_name = "N", default_value_t = 0)]
+    #[arg(long, help_heading = REPETITION, value_name = "N", default_value_t = 0, value_parser = whole_number::<u32>(..))]
     retries: u32,
     /// Stop the run after this time, such as 30m; on the embedded cluster, simulated time
     #[arg(long, help_heading = REPETITION, value_name = "DURATION", value_parser = duration)]
@@ -81,7 +82,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     baseline: BaselineArgs,
     /// After the run, delete all but the newest N runs in `results`
-    #[arg(long, help_heading = RESULTS, value_name = "N", conflicts_with = "output_dir", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, help_heading = RESULTS, value_name = "N", conflicts_with = "output_dir", value_parser = whole_number::<u32>(1..))]
     keep_runs: Option<u32>,
     /// Exit status of a run in which a case passed only at a later try: that of a passed or of a
     /// failed case
@@ -156,11 +157,18 @@ impl Args {
         let request =
             self.target.request(self.backend, &self.selection, self.repeat(), clock, command).await?;
         let baseline = self.baseline.read()?;
+        let kubelets = request.kubelet_labels();
+        let is_compared = |baseline: &Baseline, case: &LoadedCase| {
+            !baseline.of_case(&case.suite, case.case.name.as_str(), &kubelets).is_empty()
+        };
         if let Some(baseline) = baseline.as_ref().filter(|baseline| {
-            !request.cases.iter().any(|case| baseline.contains(&case.suite, case.case.name.as_str()))
+            // The kubelets of an existing cluster are not known yet.
+            !kubelets.is_empty() && !request.cases.iter().any(|case| is_compared(baseline, case))
         }) {
             let count = count(baseline.len(), "case");
-            print_stderr(format!("warning: the baseline, with {count}, contains none of the selected cases"));
+            print_stderr(format!(
+                "warning: the baseline, with {count}, has no verdict of the selected cases on these kubelets"
+            ));
         }
         let flaky_result = self.flaky_result.into();
         let vanished = match &baseline {
@@ -194,12 +202,17 @@ fn vanished(baseline: &Baseline, all: &[Arc<LoadedCase>]) -> Vec<(String, String
 /// Runs the selected cases. Simulated time requires a paused runtime clock.
 pub(crate) async fn run(mut args: Args) -> Result<ExitCode, Failure> {
     if let Some(dir) = &args.rerun_failed {
-        let cases = RecordedRun::read(dir).map_err(bad_input)?.unsuccessful_cases();
-        if cases.is_empty() {
+        let earlier = RecordedRun::read(dir).map_err(bad_input)?.unsuccessful();
+        if earlier.cases.is_empty() {
             print_stderr(format_args!("no case of {} is to run again", dir.display()));
             return Ok(ExitCode::SUCCESS);
         }
-        args.selection.set_names(cases);
+        let kubelets: Vec<String> = earlier.kubelets.into_iter().collect();
+        if earlier.backend != args.backend.name() || !args.target.default_to_kubelets(&kubelets) {
+            let (backend, kubelets) = (&earlier.backend, kubelets.join(", "));
+            print_stderr(format_args!("note: the earlier run was on {kubelets}, backend {backend}"));
+        }
+        args.selection.set_names(earlier.cases);
     }
     if args.target.dry_run {
         let repeat = (!args.until_failure).then_some(args.repeat);

@@ -11,7 +11,7 @@ use crate::args::backend::BackendName;
 use crate::args::output::{FormatArgs, OutputArgs};
 use crate::args::selection::SelectionArgs;
 use crate::args::target::TargetArgs;
-use crate::args::values::duration;
+use crate::args::values::{duration, whole_number};
 use crate::commands::dry_run::{DryRunOptions, dry_run};
 use crate::execute::{prepare_and_execute, run_directory};
 use crate::failure::Failure;
@@ -40,7 +40,7 @@ pub(crate) struct Args {
     #[arg(long, short, value_enum, default_value_t = BackendName::Embedded)]
     pub(crate) backend: BackendName,
     /// Run each case N times on each kubelet
-    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, short, value_name = "N", value_parser = whole_number::<u32>(1..))]
     repeat: Option<u32>,
     /// Start no run after the first failure
     #[arg(long)]

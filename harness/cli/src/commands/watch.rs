@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::process::{ExitCode, exit};
 use std::time::Duration;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use evictlab_cluster::ClusterClient;
 use evictlab_report::{TerminalCaps, exit_code};
 use evictlab_rules::threshold::Signal;
@@ -21,6 +22,7 @@ use tokio::time::sleep;
 
 use crate::args::existing::{AccessArgs, existing_failure};
 use crate::args::output::ColorArgs;
+use crate::args::values::{socket_address, whole_number};
 use crate::failure::{Failure, bad_input, infrastructure};
 use crate::output::{VisibleWriter, print_stderr};
 
@@ -63,20 +65,18 @@ pub(crate) struct Args {
     /// Watch the nodes with these labels, such as `pool=evictions`
     #[arg(long, value_name = "SELECTOR")]
     node_selector: Option<String>,
-    /// Signal to watch: memory.available, allocatableMemory.available, nodefs.available,
-    /// nodefs.inodesFree, imagefs.available, imagefs.inodesFree, containerfs.available,
-    /// containerfs.inodesFree or pid.available
-    #[arg(long, default_value_t = Signal::MemoryAvailable)]
+    /// Signal to watch
+    #[arg(long, default_value_t = Signal::MemoryAvailable, value_parser = signal())]
     signal: Signal,
     /// Time between two requests to a kubelet, at least 200ms
     #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = interval)]
     interval: Duration,
     /// Show the first N pods of each node
-    #[arg(long, value_name = "N", default_value_t = 5)]
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = whole_number::<usize>(..))]
     pods: usize,
     /// Serve OpenMetrics at http://ADDRESS/metrics, such as 127.0.0.1:9469: distances to
     /// thresholds, evictions by cause, and hits of the forecast
-    #[arg(long, value_name = "ADDRESS", conflicts_with = "once")]
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "once", value_parser = socket_address)]
     metrics: Option<SocketAddr>,
     /// Print the current state and exit
     #[arg(long)]
@@ -88,6 +88,12 @@ pub(crate) struct Args {
     color: ColorArgs,
     #[command(flatten)]
     access: AccessArgs,
+}
+
+/// Accepts the names of the signals.
+fn signal() -> impl TypedValueParser<Value = Signal> {
+    let names = PossibleValuesParser::new(Signal::ALL.map(Signal::as_str));
+    names.try_map(|name| name.parse::<Signal>())
 }
 
 fn interval(text: &str) -> Result<Duration, String> {

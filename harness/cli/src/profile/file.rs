@@ -55,8 +55,8 @@ impl ProfileFile {
         value: &'a Spanned<DeValue<'i>>,
     ) -> Result<&'a DeTable<'i>, ProfileError> {
         let found = value.get_ref().type_str();
-        let wrong =
-            || self.problem(value.span(), format!("expected a table for `{key}`, found a {found}"), "");
+        let message = || format!("expected a table for `{key}`, found a value of the type {found}");
+        let wrong = || self.problem(value.span(), message(), "");
         value.get_ref().as_table().ok_or_else(wrong)
     }
 

@@ -7,8 +7,11 @@ mod apply;
 pub(crate) mod error;
 mod file;
 mod negation;
+mod origin;
 mod schema;
+mod settings;
 
 pub(crate) use apply::with_profile;
 pub(crate) use file::FILE;
+pub(crate) use origin::removal;
 pub(crate) use schema::profile_schema;

@@ -1,17 +1,13 @@
 //! `--no-FLAG`, which unsets a flag that a profile sets.
 
-use std::collections::BTreeSet;
-use std::ffi::OsString;
-
 use clap::{Arg, ArgAction, Command};
 
 /// Start of the option that unsets a flag, as in cargo and nextest.
 const PREFIX: &str = "no-";
 
-/// Returns the flags that the arguments unset, without leading hyphens.
-pub(super) fn unset_flags(arguments: &[OsString]) -> BTreeSet<&str> {
-    let words = arguments.iter().map_while(|word| word.to_str().filter(|word| *word != "--"));
-    words.filter_map(|word| word.strip_prefix("--")?.strip_prefix(PREFIX)).collect()
+/// Returns the name of the option that unsets a flag, which is also its ID.
+pub(super) fn negation(long: &str) -> String {
+    format!("{PREFIX}{long}")
 }
 
 /// Adds `--no-FLAG` for every flag of the command and its subcommands. The last one of a flag and
@@ -21,7 +17,7 @@ pub(super) fn with_negations(mut command: Command) -> Command {
     let flags: Vec<(String, String)> = command
         .get_arguments()
         .filter(is_flag)
-        .filter_map(|arg| Some((arg.get_id().to_string(), format!("{PREFIX}{}", arg.get_long()?))))
+        .filter_map(|arg| Some((arg.get_id().to_string(), negation(arg.get_long()?))))
         .collect();
     for (flag, negation) in flags {
         let id = negation.clone();

@@ -3,7 +3,7 @@
 use clap::{Arg, ArgAction, Command};
 use serde_json::{Map, Value, json};
 
-use super::apply::{is_flag, keys};
+use super::settings::{has_optional_value, is_flag, keys};
 
 /// Returns the schema (draft 2020-12): the options of this command and its subcommands are the keys
 /// of a profile.
@@ -46,6 +46,8 @@ fn option(arg: &Arg) -> Value {
         if valid.is_empty() { json!({ "type": ["string", "number"] }) } else { json!({ "enum": valid }) };
     let values = if is_flag(arg) {
         json!({ "type": "boolean" })
+    } else if has_optional_value(arg) {
+        json!({ "anyOf": [{ "type": "boolean" }, one] })
     } else if matches!(arg.get_action(), ArgAction::Append) {
         json!({ "anyOf": [one, { "type": "array", "items": one }] })
     } else {
@@ -73,6 +75,7 @@ mod tests {
         let run = &schema["$defs"]["profile"]["properties"]["run"]["properties"];
         assert_eq!(run["quiet"]["type"], "boolean");
         assert_eq!(run["backend"]["enum"], json!(["embedded", "kind", "existing"]));
+        assert_eq!(run["baseline"]["anyOf"][0]["type"], "boolean");
         assert_eq!(run["kubelet"]["anyOf"][1]["items"]["type"], json!(["string", "number"]));
         assert!(run.get("profile").is_none() && run.get("help").is_none(), "{run}");
         let create = &schema["$defs"]["profile"]["properties"]["cluster"]["properties"]["create"];

@@ -71,7 +71,7 @@ fn rejects_invalid_arguments_before_any_request() {
     fs::create_dir(place.path("folder")).unwrap();
     fs::write(place.path("pod.yaml"), "kind: Pod\n").unwrap();
     let long = "a".repeat(46);
-    let rows: [(&[&str], &str); 39] = [
+    let rows: [(&[&str], &str); 62] = [
         (
             &["explain", "hello world"],
             "failed to find an eviction in this text, which begins with \"hello world\"\nhelp: pass an Event",
@@ -156,6 +156,32 @@ fn rejects_invalid_arguments_before_any_request() {
             "failed to load the kubeconfig: failed to read nothing: No such file",
         ),
         (&["run", "--pressure-cap", "1Gi"], "--allow-disruption"),
+        (&["report", ".", "--json"], "--json needs --compare\nhelp: name two runs: --compare BEFORE AFTER"),
+        (&["report", ".", "--exit-code"], "--exit-code needs --compare"),
+        (&["report", "--history", ".", "--json"], "--json needs --compare"),
+        (&["report"], "there is no run here yet\nhelp: start one with `evictlab run`"),
+        (&["history"], "there is no run here yet\nhelp: start one with `evictlab run`"),
+        (&["compare", "a", "b"], "tip: to compare two runs, use `evictlab report --compare BEFORE AFTER`"),
+        (&["book", "out"], "book needs a checkout of evictlab"),
+        (&["gc", "--results=nosuch"], "failed to list nosuch: the directory does not exist"),
+        (&["gc", "--results", "--keep-runs", "x"], "'--keep-runs <N>': expected a whole number"),
+        (&["run", "--keep-runs", "x"], "'--keep-runs <N>': expected a whole number"),
+        (&["run", "--keep-runs", "0"], "'--keep-runs <N>': 0 is not in 1.."),
+        (&["run", "--retries", "x"], "'--retries <N>': expected a whole number"),
+        (&["run", "--nodes", "70000"], "'--nodes <N>': 70000 is not in 1..=1000"),
+        (&["run", "--seed", "x"], "'--seed <N>': expected a whole number"),
+        (&["run", "--seed", "99999999999999999999"], "'--seed <N>': the number is too large"),
+        (&["mutants", "run", "--seed", "x"], "'--seed <N>': expected a whole number"),
+        (&["stress", "--repeat", "x"], "'--repeat <N>': expected a whole number"),
+        (&["history", "--recent", "x"], "'--recent <N>': expected a whole number"),
+        (&["watch", "--pods", "x"], "'--pods <N>': expected a whole number"),
+        (&["watch", "--metrics", "foo"], "expected ADDRESS:PORT, such as 127.0.0.1:9090"),
+        (&["watch", "--signal", "memory"], "possible values: memory.available, allocatableMemory.available"),
+        (&["run", "--kubelet", "v1.31, banana"], "failed to parse kubelet \"banana\": "),
+        (
+            &["run", "requests-decide", "--output-dir", "pod.yaml"],
+            "failed to write pod.yaml/artifacts: Not a directory (os error 20)\nhelp: a part of this path is a file: choose another directory with --output-dir",
+        ),
     ];
     for (args, why) in rows {
         let (status, error) = place.evictlab(&place.path("bin"), Some("unix:///nonexistent"), args);

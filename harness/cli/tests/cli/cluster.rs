@@ -44,7 +44,9 @@ fn a_detached_cluster_is_listed_until_it_is_deleted() {
     let watched = evictlab(&["watch", "--once", "--json", "--kubeconfig", kubeconfig.trim()], &state);
     assert!(String::from_utf8_lossy(&watched.stdout).contains("v1-33-worker"));
 
-    assert!(evictlab(&["cluster", "delete", "sim"], &state).status.success());
+    let deleted = evictlab(&["cluster", "delete", "sim"], &state);
+    assert!(deleted.status.success());
+    assert_eq!(String::from_utf8_lossy(&deleted.stdout), "cluster sim is deleted\n");
     assert_eq!(state.read_dir().unwrap().count(), 0, "files of the cluster are left");
 }
 

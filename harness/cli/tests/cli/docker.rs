@@ -245,6 +245,24 @@ fn gc_spares_clusters_of_other_hosts_and_daemons() {
 }
 
 #[test]
+fn gc_of_an_unknown_cluster_is_an_error() {
+    let killed = record("lab", "killed", dead());
+    let nodes = [("lab-worker", node("lab", Some(killed.clone())))];
+    let host = Host::new(&nodes, &[killed]);
+    let rows: [(&[&str], &[&str]); 3] = [
+        (&["gc", "labb"], &["lab-worker"]),
+        (&["gc", "labb", "--dry-run"], &["lab-worker"]),
+        // The others are removed.
+        (&["gc", "lab", "labb"], &[]),
+    ];
+    for (arguments, left) in rows {
+        let (status, text) = host.evictlab(arguments);
+        assert!(status == 2 && text.contains("failed to find cluster labb\nhelp: "), "{status} {text}");
+        assert_eq!(host.daemon.names(), left, "{text}");
+    }
+}
+
+#[test]
 fn delete_asks_for_a_live_owner_and_for_a_record() {
     let rows = [
         (
@@ -262,6 +280,7 @@ fn delete_asks_for_a_live_owner_and_for_a_record() {
         assert_eq!(host.daemon.names(), ["lab-worker"]);
         let (status, text) = host.evictlab(&["cluster", "delete", "lab", "--force"]);
         assert_eq!((status, host.daemon.names().len()), (0, 0), "{text}");
+        assert!(text.contains("cluster lab is deleted\n"), "{text}");
     }
 }
 

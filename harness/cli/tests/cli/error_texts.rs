@@ -36,7 +36,7 @@ const CAUSES: [(&str, &[&str]); 6] = [
     ),
     (
         "parts of messages, annotations and documents: the error of the document names it",
-        &["MessageParseError", "AnnotationError", "UnknownSource", "YamlError"],
+        &["MessageParseError", "AnnotationError", "UnknownSource", "YamlError", "EncodingError"],
     ),
     (
         "texts of Kubernetes, of a shell and of programs, word for word",

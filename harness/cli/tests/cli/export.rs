@@ -43,12 +43,12 @@ fn writes_the_directory_and_prints_its_use() {
     assert_eq!(files, ["kind-config.yaml", "manifests.yaml", "run.sh"]);
     assert_eq!(fs::metadata(folder.join("run.sh")).unwrap().permissions().mode() & 0o777, 0o755);
     let config = fs::read_to_string(folder.join("kind-config.yaml")).unwrap();
-    // As images.lock has them.
+    // The digests are those of images.lock.
     assert_eq!(config.matches("image: kindest/node:v1.31.14@sha256:").count(), 1, "{config}");
     assert_eq!(config.matches("image: kindest/node:v1.32.2@sha256:").count(), 2, "{config}");
     let script = Command::new("sh").arg("-n").arg(folder.join("run.sh")).output().unwrap();
     assert!(script.status.success(), "{script:?}");
-    // shellcheck says more, where it is.
+    // If shellcheck is installed, it must not report anything.
     if let Ok(checked) = Command::new("shellcheck").arg(folder.join("run.sh")).output() {
         assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stdout));
     }

@@ -1,5 +1,6 @@
 //! A disk that becomes full during a run.
 
+use std::fs::File;
 use std::process::Command;
 
 /// Runs `script` as a shell script in a mount namespace of its own, on a file system of 6 MiB.
@@ -35,4 +36,15 @@ fn the_last_reports_are_complete_on_a_full_disk() {
     for part in ["</testsuites>", "\"result\": \"FAILURE\"", "\"what\":\"run-ended\""] {
         assert!(out.contains(part), "{part}: {out}");
     }
+}
+
+#[test]
+fn a_full_standard_output_is_one_error() {
+    let dir = tempfile::tempdir().unwrap();
+    let full = File::options().write(true).open("/dev/full").unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_evictlab"));
+    command.current_dir(dir.path()).env_remove("EVICTLAB_CASES").env_remove("ARTIFACTS_DIR").stdout(full);
+    let output = command.args(["run", "requests-decide", "--kubelet", "v1.32"]).output().unwrap();
+    let expected = "error: failed to write to standard output: No space left on device (os error 28)\n";
+    assert_eq!((output.status.code(), String::from_utf8_lossy(&output.stderr).as_ref()), (Some(4), expected));
 }

@@ -97,3 +97,21 @@ fn a_run_that_evaluates_expressions_ends_at_its_limit_and_by_a_signal() {
     assert_eq!(code, Some(130), "{text}");
     assert!(folder.path().join("results/finished.json").exists());
 }
+
+/// The cases of mutants run in this process, so there is nothing to clean up.
+#[test]
+fn mutants_end_by_a_signal() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_evictlab"));
+    command.current_dir(folder.path()).env_remove("EVICTLAB_CASES").env_remove("ARTIFACTS_DIR");
+    command.args(["mutants", "run", "--kubelet", "all", "--full", "--output-dir", "results"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    while !folder.path().join("results/artifacts").exists() {
+        assert!(child.try_wait().unwrap().is_none(), "it ended before it created its directory");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    let (code, text) = wait(child);
+    assert_eq!(code, Some(130), "{text}");
+    assert!(text.contains("error: interrupted\n"), "{text}");
+}

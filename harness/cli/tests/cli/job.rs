@@ -377,7 +377,7 @@ fn small_shards_keep_ten_workers_busy() {
     let ratio = |indexes: usize| {
         let mut busy = [0.0_f64; WORKERS];
         for part in 1..=indexes {
-            let shard = Shard { part, of: indexes }.of(cases.clone());
+            let shard = Shard { part, of: indexes }.select(cases.clone());
             let next = busy.iter_mut().min_by(|one, other| one.total_cmp(other)).unwrap();
             *next += shard.iter().map(|case| seconds[&case.id()]).sum::<f64>();
         }

@@ -132,7 +132,27 @@ fn mistakes_have_a_position_and_a_suggestion() {
         ("[profile.ci.run]\nrepaet = 1\n", "evictlab.toml:2:1", "did you mean `repeat`?"),
         ("[profile.ci.rum]\nrepeat = 1\n", "evictlab.toml:1:13", "did you mean `run`?"),
         ("[profiles.ci.run]\nrepeat = 1\n", "evictlab.toml:1:2", "did you mean `profile`?"),
-        ("[profile.ci]\nrun = 1\n", "evictlab.toml:2:1", "unknown key `run`"),
+        ("[profile.ci]\nrun = 1\n", "evictlab.toml:2:7", "expected a table of options: [profile.ci.run]"),
+        (
+            "[profile.default]\nkubelet = 'v1.32'\n",
+            "evictlab.toml:2:1",
+            "put the options of run under [profile.default.run]",
+        ),
+        (
+            "[profile.ci.cluster]\ndetach = true\n",
+            "evictlab.toml:2:1",
+            "put the options of create under [profile.ci.cluster.create]",
+        ),
+        (
+            "[profile.ci.run]\nrepeat = 2\nuntil-failure = true\n",
+            "evictlab.toml:3:1",
+            "`until-failure` cannot be used with `repeat`",
+        ),
+        (
+            "[profile.ci.run]\nquiet = true\nverbose = true\n",
+            "evictlab.toml:3:1",
+            "`verbose` cannot be used with `quiet`",
+        ),
         ("[profile.ci.run]\nprofile = 'a'\n", "evictlab.toml:2:1", "unknown key `profile`"),
         (
             "[profile.ci.run]\nallow-disruption = true\n",
@@ -143,6 +163,13 @@ fn mistakes_have_a_position_and_a_suggestion() {
         ("[profile.ci.run]\n\nrepeat = true\n", "evictlab.toml:3:10", "expected a string or a number"),
         ("[profile.ci.run]\nquiet = 'yes'\n", "evictlab.toml:2:9", "expected true or false"),
         ("[profile.ci.run]\nbackend = ['kind']\n", "evictlab.toml:2:11", "found a value of the type array"),
+        ("[profile.ci.run]\nbaseline = ''\n", "evictlab.toml:2:12", "it is empty"),
+        ("[profile.ci.run]\nbaseline = ''\n", "evictlab.toml:2:12", "write `baseline = true` for --baseline"),
+        (
+            "[profile.ci.run]\nbaseline = ['a']\n",
+            "evictlab.toml:2:12",
+            "expected a string, a number, true or false",
+        ),
         ("[profile.ci.run]\nrepeat = 0\n", "evictlab.toml:2:10", "0 is not in 1.."),
         ("[profile.ci.run]\ntimeout = 'soon'\n", "evictlab.toml:2:11", "invalid value of `timeout`"),
         ("[profile.ci.run]\nbackend = 'docker'\n", "evictlab.toml:2:11", "valid: embedded, kind, existing"),
@@ -158,4 +185,80 @@ fn mistakes_have_a_position_and_a_suggestion() {
     let (status, _, err) = evictlab(root.path(), Some("cii"), &["list"]);
     assert!(status == 2 && err.contains("failed to find profile `cii` in evictlab.toml"), "{err}");
     assert!(err.contains("its profiles are ci, default"), "{err}");
+}
+
+#[test]
+fn an_argument_precedes_conflicting_options_of_a_profile() {
+    let root = repository(
+        "[profile.default.run]\nquiet = true\njson = true\n\n[profile.ci.run]\nformat = 'plain'\nverbose = true\n",
+    );
+    // Lines of a verbose run, of a quiet one, and the events of a run.
+    let (verbose, quiet, json) = ("  observe  ", "1 passed", "\"what\":\"run-started\"");
+    let rows: [(&[&str], &str); 4] = [
+        (&["--format", "plain"], quiet),
+        (&["--format", "plain", "-v"], verbose),
+        (&["--profile", "ci"], verbose),
+        (&[], json),
+    ];
+    for (arguments, expected) in rows {
+        let run = ["run", "requests-decide", "--kubelet", "v1.32"];
+        let (status, out, err) = evictlab(root.path(), None, &[&run, arguments].concat());
+        assert_eq!(status, 0, "{arguments:?}: {err}");
+        for line in [verbose, quiet, json] {
+            // The totals are in the output of every verbosity.
+            let is_expected = line == expected || (line == quiet && expected == verbose);
+            assert_eq!(out.contains(line), is_expected, "{arguments:?}: {out}");
+        }
+    }
+    // What the profiles leave out does not conflict.
+    let text = "[profile.default.run]\nquiet = false\nverbose = true\nkeep = false\n";
+    fs::write(root.path().join("evictlab.toml"), text).unwrap();
+    assert_eq!(planned(root.path(), None, &["run", "--kubelet", "v1.32"]).0, 1);
+}
+
+#[test]
+fn an_error_names_the_file_that_states_the_option() {
+    let rows: [(&str, &[&str], &str); 6] = [
+        (
+            "backend = 'kind'\nkeep = true",
+            &["--backend", "embedded"],
+            "help: evictlab.toml states keep: unset it with --no-keep, or add --backend kind",
+        ),
+        (
+            "backend = 'kind'\nkeep = true",
+            &["--backend", "embedded", "--keep"],
+            "help: remove --keep, or add",
+        ),
+        (
+            "cluster = 'lab'",
+            &[],
+            "help: evictlab.toml states cluster: remove it there, or add --backend kind",
+        ),
+        ("seed = 3", &["--backend", "kind"], "help: evictlab.toml states seed: remove it there, or add"),
+        (
+            "kubelet = 'v1.32'",
+            &["--backend", "existing"],
+            "help: evictlab.toml states kubelet: remove it there, and select nodes of the existing cluster",
+        ),
+        ("seed = 3", &["--keep"], "help: remove --keep, or add --backend kind"),
+    ];
+    for (options, arguments, help) in rows {
+        let root = repository(&format!("[profile.default.run]\n{options}\n"));
+        let run = ["run", "requests-decide", "--dry-run"];
+        let (status, _, err) = evictlab(root.path(), None, &[&run, arguments].concat());
+        assert!(status == 2 && err.contains(help), "{options} {arguments:?}: {err}");
+    }
+    let root = repository("[profile.default.run]\nbackend = 'kind'\nkeep = true\n");
+    assert_eq!(planned(root.path(), None, &["run", "--backend", "embedded", "--no-keep"]).0, 1);
+}
+
+/// `true` is the option without its value, and `false` leaves it out.
+#[test]
+fn an_optional_value_may_be_true_or_false() {
+    let root = repository("[profile.default.run]\nbaseline = true\n\n[profile.ci.run]\nbaseline = false\n");
+    for (profile, is_compared) in [("default", true), ("ci", false)] {
+        let run = ["run", "requests-decide", "--kubelet", "v1.32", "--profile", profile];
+        let (status, out, err) = evictlab(root.path(), None, &run);
+        assert!(status == 0 && out.contains("Since the baseline: ") == is_compared, "{profile}: {out}{err}");
+    }
 }

@@ -132,5 +132,7 @@ fn rejects_directories_without_a_run() {
     assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
     let refused = evictlab(&folder, &["report", "run", "--output", "no/such/page.html"]);
     assert_eq!(refused.status.code(), Some(4));
-    assert!(text(&refused.stderr).contains("failed to write no/such/page.html"), "{}", text(&refused.stderr));
+    let error = text(&refused.stderr);
+    assert!(error.contains("failed to write no/such/page.html"), "{error}");
+    assert!(error.contains("help: create its directory, or choose another file with --output\n"), "{error}");
 }

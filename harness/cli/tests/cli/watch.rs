@@ -202,7 +202,7 @@ fn reports_unusable_input() {
         (&["--once", "nobody"], 2, "no node is named nobody\nhelp: its nodes are worker"),
         (&["--node-selector", "pool=none"], 2, "failed to select nodes with selector pool=none: no node of "),
         (&["--context", "nothing"], 2, "the kubeconfig has no context nothing; it has "),
-        (&["--signal", "memory"], 2, "unsupported eviction signal memory"),
+        (&["--signal", "memory"], 2, "possible values: memory.available, allocatableMemory.available"),
         (&["--interval", "1ms"], 2, "the interval must be at least 200ms"),
         (&["--json"], 2, "--once"),
     ];

@@ -6,7 +6,6 @@ use std::time::Duration;
 use evictlab_rules::pod::IMAGE_ERRORS;
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
-use kube::api::DeleteParams;
 use kube::runtime::reflector::{self, ObjectRef, Store};
 use kube::runtime::watcher::{self, watcher};
 use kube::runtime::{WatchStreamExt, reflector as store_objects};
@@ -80,12 +79,9 @@ impl ProbePods {
         // An earlier pod may have had the same name.
         let created = |found: &Arc<Pod>| found.metadata.uid.as_deref() == created["metadata"]["uid"].as_str();
         let result = pod.wait(done, || self.pods.get(&reference).filter(created)).await;
-        let now = DeleteParams { grace_period_seconds: Some(0), ..Default::default() };
-        let pods: Api<Pod> = Api::namespaced(self.namespace.client().clone(), &self.namespace.name);
-        // The pod may have been deleted with its namespace.
-        let _ignored = pods.delete(&pod.name, &now).await;
+        let deleted = self.namespace.delete_pod_now(&pod.name).await;
         match result {
-            Ok(PodResult::Done(result)) => Ok(result),
+            Ok(PodResult::Done(result)) => Ok(deleted.map(|()| result)?),
             Ok(PodResult::Ended(reason)) => Err(failed(reason)),
             Ok(PodResult::NoImage(reason)) => {
                 Err(ProbeError::Image { node: pod.node.to_owned(), image: pod.image.to_owned(), reason })

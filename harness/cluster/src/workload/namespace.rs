@@ -18,7 +18,7 @@ use crate::wait::{self, Probe, Stalled};
 
 /// Start of the names of namespaces.
 const NAME_PREFIX: &str = "evictlab-";
-/// Label of namespaces, Leases and priority classes; its value is the run.
+/// Label of namespaces and Leases; its value is the run.
 pub(crate) const RUN_LABEL: &str = "evictlab.dev/run";
 /// Label of the namespace with the Lease of a run; its value is `true`.
 const LEASE_LABEL: &str = "evictlab.dev/lease";
@@ -111,6 +111,8 @@ pub enum NamespacePurpose<'a> {
 pub struct Namespace {
     /// Name of the namespace.
     pub name: String,
+    /// UID of the namespace.
+    pub(super) uid: String,
     /// True if it has the Lease of its run.
     pub(crate) has_lease: bool,
     pub(super) client: Client,
@@ -120,12 +122,13 @@ impl Namespace {
     /// A namespace that exists.
     #[cfg(test)]
     pub(crate) fn with_client(name: &str, client: Client) -> Self {
-        Self { name: name.to_owned(), has_lease: false, client }
+        Self { name: name.to_owned(), uid: String::new(), has_lease: false, client }
     }
 
     fn of(object: &ApiNamespace, client: &Client) -> Self {
         Self {
             name: object.name_any(),
+            uid: object.uid().unwrap_or_default(),
             has_lease: object.labels().contains_key(LEASE_LABEL),
             client: client.clone(),
         }
@@ -315,8 +318,23 @@ impl Namespace {
         .map_err(|stalled| StageError::PodsRemain { namespace: self.name.clone(), stalled })?
     }
 
-    /// Sends a request, again up to five times within 1.6 s while the server is busy (429, 503, 504).
-    /// After another error, the server may have carried out the request.
+    /// Deletes a pod with grace period 0. A pod that does not exist is not an error.
+    ///
+    /// # Errors
+    /// The API server refused the request, or was unavailable for 10 s.
+    pub(crate) async fn delete_pod_now(&self, pod: &str) -> Result<(), StageError> {
+        let pods: Api<Pod> = Api::namespaced(self.client.clone(), &self.name);
+        let now = DeleteParams { grace_period_seconds: Some(0), ..DeleteParams::default() };
+        let delete = async || pods.delete(pod, &now).await;
+        match retry_while_unavailable(Duration::from_secs(10), delete).await {
+            Ok(_) => Ok(()),
+            Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+            Err(source) => Err(api_error(&format!("delete pod {pod}"), source)),
+        }
+    }
+
+    /// Sends a request and retries it up to five times within 1.6 s while the server is busy (429, 503).
+    /// After another error, 504 too, the server may have carried out the request.
     pub(super) async fn send(
         &self,
         request: http::request::Builder,
@@ -329,7 +347,7 @@ impl Namespace {
         let mut delay = Duration::from_millis(50);
         for _ in 1..ATTEMPTS {
             match self.client.request(request.clone()).await {
-                Err(kube::Error::Api(status)) if [429, 503, 504].contains(&status.code) => {
+                Err(kube::Error::Api(status)) if matches!(status.code, 429 | 503) => {
                     tokio::time::sleep(delay).await;
                     delay *= 2;
                 }
@@ -340,8 +358,8 @@ impl Namespace {
     }
 }
 
-/// Sends a request again while the API server does not answer or reports an error of its own, for
-/// up to `timeout`.
+/// Sends a request again while the API server does not answer or reports an internal error, for up
+/// to `timeout`.
 async fn retry_while_unavailable<T>(
     timeout: Duration,
     mut send: impl AsyncFnMut() -> Result<T, kube::Error>,
@@ -399,7 +417,10 @@ pub(super) fn api_error(operation: &str, source: kube::Error) -> StageError {
 
 pub(super) fn refused(verb: &'static str, object: &str, source: kube::Error) -> StageError {
     match source {
-        kube::Error::Api(status) => StageError::Refused { verb, object: object.to_owned(), status },
+        // From 500 on, the server failed; the object may be valid.
+        kube::Error::Api(status) if status.code < 500 => {
+            StageError::Refused { verb, object: object.to_owned(), status }
+        }
         source => api_error(&format!("{verb} {object}"), source),
     }
 }

@@ -7,6 +7,7 @@ use http::Request;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::Api;
 use kube::api::{
     ApiResource, DeleteParams, DynamicObject, EvictParams, ObjectMeta, Patch, PatchParams, PostParams,
@@ -14,7 +15,7 @@ use kube::api::{
 use kube::core::GroupVersionKind;
 use serde_json::{Value, json};
 
-use super::namespace::{Namespace, RUN_LABEL, StageError, api_error, refused};
+use super::namespace::{Namespace, StageError, api_error, refused};
 
 impl Namespace {
     /// Creates an object of any namespaced kind, with strict field validation.
@@ -61,8 +62,7 @@ impl Namespace {
     }
 
     fn objects_of(&self, kind: ObjectKind) -> Api<DynamicObject> {
-        let (group, version) = kind.api_version().rsplit_once('/').unwrap_or(("", kind.api_version()));
-        let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind.as_str()));
+        let resource = api_resource_of(kind.api_version(), kind.as_str());
         Api::namespaced_with(self.client.clone(), &self.name, &resource)
     }
 
@@ -117,18 +117,20 @@ fn resize_patch(pod: &Pod, resize: &Resize, allocatable: &BTreeMap<String, Quant
 
 impl Namespace {
     /// Creates a priority class for the pods of this namespace and returns its name in the cluster.
-    pub async fn create_priority_class(
-        &self,
-        class: &str,
-        value: i32,
-        run: &str,
-    ) -> Result<String, StageError> {
-        let name = self.class_name(class);
+    /// The namespace owns it: with the namespace, the garbage collector deletes the class.
+    pub async fn create_priority_class(&self, class: &str, value: i32) -> Result<String, StageError> {
+        let name = format!("{}-{class}", self.name);
         let api: Api<PriorityClass> = Api::all(self.client.clone());
         let object = PriorityClass {
             metadata: ObjectMeta {
                 name: Some(name.clone()),
-                labels: Some([(RUN_LABEL.to_owned(), run.to_owned())].into()),
+                owner_references: Some(vec![OwnerReference {
+                    api_version: "v1".to_owned(),
+                    kind: "Namespace".to_owned(),
+                    name: self.name.clone(),
+                    uid: self.uid.clone(),
+                    ..OwnerReference::default()
+                }]),
                 ..ObjectMeta::default()
             },
             value,
@@ -137,26 +139,6 @@ impl Namespace {
         };
         let made = api.create(&PostParams::default(), &object).await;
         made.map(|_| name).map_err(|source| refused("create", &format!("priority class {class}"), source))
-    }
-
-    /// Deletes priority classes of this namespace. Classes that do not exist are not an error.
-    pub async fn delete_priority_classes(
-        &self,
-        classes: impl Iterator<Item = &str>,
-    ) -> Result<(), StageError> {
-        let api: Api<PriorityClass> = Api::all(self.client.clone());
-        for class in classes {
-            match api.delete(&self.class_name(class), &DeleteParams::default()).await {
-                Ok(_) => {}
-                Err(kube::Error::Api(status)) if status.code == 404 => {}
-                Err(source) => return Err(api_error("delete a priority class", source)),
-            }
-        }
-        Ok(())
-    }
-
-    fn class_name(&self, class: &str) -> String {
-        format!("{}-{class}", self.name)
     }
 }
 
@@ -167,8 +149,12 @@ fn refused_change(verb: &'static str, object: &ObjectReference, source: kube::Er
 /// Returns the API resource of an object by its `apiVersion` and `kind`.
 pub fn api_resource(manifest: &Value) -> ApiResource {
     let text = |field: &str| manifest[field].as_str().unwrap_or_default();
-    let (group, version) = text("apiVersion").rsplit_once('/').unwrap_or(("", text("apiVersion")));
-    ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, text("kind")))
+    api_resource_of(text("apiVersion"), text("kind"))
+}
+
+fn api_resource_of(api_version: &str, kind: &str) -> ApiResource {
+    let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
+    ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind))
 }
 
 /// Returns `kind` and `metadata.name` of an object; a missing one is empty.

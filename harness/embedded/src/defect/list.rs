@@ -130,6 +130,7 @@ defects! {
     }
     Threshold {
         SoftActsAtOnce = "A soft threshold acts without its grace period.",
+        SoftDiskActsAtOnce = "Soft thresholds of disks act without their grace period.",
         SoftWaitsTwice = "A soft threshold acts after twice its grace period.",
         SoftNeverActs = "A soft threshold never acts.",
         SoftGraceRemembers = "A soft threshold that is crossed again acts without another grace period.",
@@ -225,6 +226,7 @@ defects! {
         PodLimitCountsMemoryVolumes = "Memory-backed volumes count against the total limit of a pod.",
         MemoryVolumeUnsized = "A memory-backed volume has the default size of a tmpfs, half of the memory.",
         MemoryVolumeSizedByThePodLimit = "A memory-backed volume has the size of the pod's memory limit, if the pod has one.",
+        MemoryVolumeIgnoresThePodLimit = "A memory-backed volume can be larger than the memory limit of its pod.",
         VolumeLimitIgnored = "Size limits of emptyDir volumes are not enforced.",
         VolumeLimitHalved = "Size limits of emptyDir volumes are enforced at half their value.",
         VolumeLimitDoubled = "Size limits of emptyDir volumes are enforced at twice their value.",
@@ -247,6 +249,7 @@ defects! {
         MetricCountsSpared = "kubelet_evictions counts critical pods that are not evicted, too.",
         MetricSignalIsMemory = "kubelet_evictions counts every pressure under memory.available.",
         MetricLimitIsPod = "kubelet_evictions counts every limit under ephemeralpodfs.limit.",
+        MetricAgeInMilliseconds = "kubelet_eviction_stats_age_seconds is in milliseconds.",
     }
     Events {
         EvictedEventMissing = "The Evicted event is missing.",
@@ -288,11 +291,13 @@ defects! {
         OomBestEffortLowered = "The oom_score_adj of BestEffort pods is 999.",
         OomBurstableIgnoresRequest = "The oom_score_adj of Burstable pods does not depend on their requests.",
         OomBurstableIgnoresPodRequest since 34 = "The oom_score_adj of Burstable pods does not depend on pod-level requests.",
+        OomPodRequestOmitsInitContainers since 34 = "The rest of a pod-level request is shared among the regular containers only.",
         OomSidecarIgnoresOwnRequest since 32 = "The oom_score_adj of a sidecar is by the smallest request of the regular containers, even if its own is larger.",
         OomKillsOneProcess since 28 = "On cgroup v2, an OOM kill ends one process instead of the container.",
         OomIsEviction = "A pod with an OOM-killed container has the reason Evicted.",
         MemoryHighMissing = "Containers have no memory.high with the feature gate MemoryQoS.",
         MemoryLimitIgnored = "Memory limits of containers are not enforced.",
+        PodMemoryLimitIgnored since 34 = "Pod-level memory limits are not enforced.",
         OomOfLimitIsSystemOom = "A container over its own memory limit causes a SystemOOM event.",
         OomSidecarOfOtherVersion since 29 = "The oom_score_adj of a sidecar is by its own request since 1.32, by the smallest other one before.",
     }
@@ -304,6 +309,7 @@ defects! {
         PreemptionByHighestQos = "Guaranteed pods are preempted before BestEffort ones.",
         PreemptionTakesLargest = "The pod with the largest request is preempted instead of the nearest.",
         PreemptionTakesSmallest = "The pods with the smallest requests are preempted, however many it takes.",
+        PreemptionFreesTheWholeRequest = "A critical pod preempts pods for all that it requests, not for what is missing.",
         PreemptionReasonDiffers = "A preempted pod has the reason Evicted.",
         PreemptionNotCounted = "The metric kubelet_preemptions does not count.",
         PreemptionWithoutEvent = "The preemption of a pod causes no event.",

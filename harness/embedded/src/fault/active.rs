@@ -1,5 +1,6 @@
 //! Active faults.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use evictlab_fault::{Event, Fault};
@@ -79,10 +80,14 @@ pub(crate) enum WatchEnd {
     Expired,
 }
 
+/// Number of an injected fault.
+pub(crate) type FaultNumber = u64;
+
 /// Faults that were injected.
 #[derive(Debug, Default)]
 pub(crate) struct ActiveFaults {
-    active: Vec<ActiveFault>,
+    active: BTreeMap<FaultNumber, ActiveFault>,
+    next: FaultNumber,
     /// Counts the interruptions of watches.
     interruptions: Broadcast,
 }
@@ -90,13 +95,19 @@ pub(crate) struct ActiveFaults {
 impl ActiveFaults {
     /// Activates the faults of a script; their times count from `now`. Returns the times at which
     /// [`trigger`](Self::trigger) is due, with its argument.
-    pub(crate) fn activate(&mut self, script: &[Fault], scope: &FaultScope, now: Time) -> Vec<(Time, usize)> {
+    pub(crate) fn activate(
+        &mut self,
+        script: &[Fault],
+        scope: &FaultScope,
+        now: Time,
+    ) -> Vec<(Time, FaultNumber)> {
         let mut due = Vec::new();
         for fault in script {
             let (at, length) = fault.times();
             let from = now + at;
             let until = length.map(|length| from + length);
-            let index = self.active.len();
+            let number = self.next;
+            self.next += 1;
             let is_triggered = matches!(
                 fault,
                 Fault::WatchClosed(_)
@@ -106,23 +117,27 @@ impl ActiveFaults {
                     | Fault::NodeGone(_)
             );
             if is_triggered {
-                due.extend(std::iter::once(from).chain(until).map(|time| (time, index)));
+                due.extend(std::iter::once(from).chain(until).map(|time| (time, number)));
             }
-            self.active.push(ActiveFault {
-                fault: fault.clone(),
-                scope: scope.clone(),
-                from,
-                until,
-                hits: 0,
-            });
+            let active = ActiveFault { fault: fault.clone(), scope: scope.clone(), from, until, hits: 0 };
+            self.active.insert(number, active);
         }
         due
     }
 
-    /// Triggers the fault with an index: interrupts watches, or returns the effect on a node
+    /// Ends the faults whose scope names a node, also those that have not begun. A node that is gone
+    /// for a time still returns after it.
+    pub(crate) fn end(&mut self, node: &str) {
+        self.active.retain(|_, active| {
+            let returns = matches!(active.fault, Fault::NodeGone(_)) && active.hits == 1;
+            active.scope.node.as_deref() != Some(node) || returns && active.until.is_some()
+        });
+    }
+
+    /// Triggers a fault, unless it was ended: interrupts watches, or returns the effect on a node
     /// (`None` for all nodes). The second trigger of a fault with a duration ends the fault.
-    pub(crate) fn trigger(&mut self, index: usize) -> Option<(NodeFault, Option<String>)> {
-        let active = self.active.get_mut(index)?;
+    pub(crate) fn trigger(&mut self, number: FaultNumber) -> Option<(NodeFault, Option<String>)> {
+        let active = self.active.get_mut(&number)?;
         active.hits += 1;
         let ends = active.hits > 1;
         let effect = match &active.fault {
@@ -134,15 +149,21 @@ impl ActiveFaults {
             Fault::OomKill(_) => NodeFault::OomKill,
             Fault::NodeGone(_) if ends => NodeFault::StartKubelet { stop: false, delay: Duration::ZERO },
             Fault::NodeGone(_) => NodeFault::StopKubelet,
-            _ => NodeFault::StartKubelet { stop: true, delay: KUBELET_RESTART },
+            Fault::KubeletRestart(_) => NodeFault::StartKubelet { stop: true, delay: KUBELET_RESTART },
+            Fault::EventLost(_)
+            | Fault::EventDoubled(_)
+            | Fault::EventLate(_)
+            | Fault::ApiError(_)
+            | Fault::ApiSlow(_)
+            | Fault::StatsMissing(_) => return None,
         };
         Some((effect, active.scope.node.clone()))
     }
 
     /// Returns the delivery of an event about an object of a namespace, which is empty for nodes.
     pub(crate) fn event(&mut self, namespace: &str, reason: &str) -> EventDelivery {
-        for active in &mut self.active {
-            if !active.scope.contains(namespace) {
+        for active in self.active.values_mut() {
+            if !active.scope.covers_namespace(namespace) {
                 continue;
             }
             let delivery = match &active.fault {
@@ -168,8 +189,9 @@ impl ActiveFaults {
         namespace: Option<&str>,
         node: Option<&str>,
     ) -> RequestOutcome {
-        let affects = |active: &&ActiveFault| active.lasts(now) && active.scope.covers(namespace, node);
-        for active in self.active.iter().filter(affects) {
+        let affects =
+            |active: &&ActiveFault| active.is_active_at(now) && active.scope.covers_request(namespace, node);
+        for active in self.active.values().filter(affects) {
             let of = |wanted: &Option<String>| wanted.as_deref().is_none_or(|wanted| wanted == resource);
             match &active.fault {
                 Fault::ApiError(error) if of(&error.resource) => return RequestOutcome::Rejected(error.code),
@@ -182,10 +204,10 @@ impl ActiveFaults {
 
     /// Returns whether a kubelet has statistics of a pod.
     pub(crate) fn has_stats(&self, now: Time, namespace: &str, pod: &str) -> bool {
-        !self.active.iter().any(|active| {
+        !self.active.values().any(|active| {
             let Fault::StatsMissing(missing) = &active.fault else { return false };
-            active.lasts(now)
-                && active.scope.contains(namespace)
+            active.is_active_at(now)
+                && active.scope.covers_namespace(namespace)
                 && missing.pod.as_deref().is_none_or(|wanted| wanted == pod)
         })
     }
@@ -199,13 +221,13 @@ impl ActiveFaults {
     /// Returns how a watch ends that was opened after `opened` interruptions, if it does.
     pub(crate) fn watch_end(&self, opened: u64, resource: &str, namespace: Option<&str>) -> Option<WatchEnd> {
         let mut end = None;
-        for active in self.active.iter().filter(|active| u64::from(active.hits) > opened) {
+        for active in self.active.values().filter(|active| u64::from(active.hits) > opened) {
             let (watch, this) = match &active.fault {
                 Fault::WatchClosed(watch) => (watch, WatchEnd::Closed),
                 Fault::WatchExpired(watch) => (watch, WatchEnd::Expired),
                 _ => continue,
             };
-            let covers = active.scope.covers(namespace, None);
+            let covers = active.scope.covers_request(namespace, None);
             if covers && watch.resource.as_deref().is_none_or(|wanted| wanted == resource) {
                 end = end.max(Some(this));
             }
@@ -215,19 +237,19 @@ impl ActiveFaults {
 }
 
 impl ActiveFault {
-    fn lasts(&self, now: Time) -> bool {
+    fn is_active_at(&self, now: Time) -> bool {
         self.from <= now && self.until.is_none_or(|until| now < until)
     }
 }
 
 impl FaultScope {
     /// Returns whether objects of a namespace are in the scope.
-    fn contains(&self, namespace: &str) -> bool {
+    fn covers_namespace(&self, namespace: &str) -> bool {
         self.namespace.as_deref().is_none_or(|own| own == namespace)
     }
 
     /// Returns whether a request that names a namespace or a node is in the scope.
-    fn covers(&self, namespace: Option<&str>, node: Option<&str>) -> bool {
+    fn covers_request(&self, namespace: Option<&str>, node: Option<&str>) -> bool {
         match (&self.namespace, &self.node) {
             (None, None) => true,
             (own, of) => {

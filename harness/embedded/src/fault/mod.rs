@@ -3,4 +3,4 @@
 mod active;
 
 pub use active::FaultScope;
-pub(crate) use active::{ActiveFaults, EventDelivery, NodeFault, RequestOutcome, WatchEnd};
+pub(crate) use active::{ActiveFaults, EventDelivery, FaultNumber, NodeFault, RequestOutcome, WatchEnd};

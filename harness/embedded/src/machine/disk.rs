@@ -193,7 +193,15 @@ impl Disk {
 
     /// Returns whether a tree is in memory.
     pub(super) fn is_tmpfs(&self, id: TreeId) -> bool {
-        matches!(self.place(id), Place::Memory(_))
+        self.tmpfs_size(id).is_some()
+    }
+
+    /// Returns the size of a tree in memory, in bytes.
+    pub(super) fn tmpfs_size(&self, id: TreeId) -> Option<u64> {
+        match self.place(id) {
+            Place::Memory(size) => Some(size),
+            _ => None,
+        }
     }
 
     fn place(&self, id: TreeId) -> Place {

@@ -27,7 +27,7 @@ const MAX_TERMINATION_MESSAGE: usize = 4096;
 /// The machine of a node. Its kernel advances with the time of the simulation.
 pub struct Machine {
     kernel: Kernel,
-    /// A file system of their own for images.
+    /// File system dedicated to images; `None` if images are on nodefs.
     imagefs: Option<Imagefs>,
     /// The number of tasks outside of pods.
     system_tasks: u64,
@@ -163,8 +163,8 @@ impl Machine {
         self.kernel.pods_task_limit = limit;
     }
 
-    /// Gives images a file system of their own, or takes it away. Writable layers move with it,
-    /// unless they are to stay on nodefs. `images` is the space of the images.
+    /// Moves images to a dedicated file system, or back to nodefs. Writable layers move too if
+    /// [`Imagefs::has_layers`] is true. `images` is the space of the images.
     pub(crate) fn set_imagefs(&mut self, imagefs: Option<Imagefs>, images: DiskUse) {
         self.imagefs = imagefs;
         match imagefs.filter(|imagefs| imagefs.has_layers) {
@@ -236,6 +236,12 @@ impl Machine {
         DiskUse { bytes: files.bytes + root, inodes: files.inodes + 1 }
     }
 
+    /// Returns the size of a pod's tmpfs volume in bytes; `None` if it is not mounted.
+    pub(crate) fn tmpfs_size(&self, pod: &str, volume: &str) -> Option<u64> {
+        let tree = *self.kernel.pods.get(pod)?.volumes.get(volume)?;
+        self.kernel.disk.tmpfs_size(tree)
+    }
+
     /// Writes a file of the node, or removes it if `text` is `None`. `path` is absolute.
     ///
     /// # Errors
@@ -244,13 +250,15 @@ impl Machine {
         self.kernel.put_node_file(path, text)
     }
 
-    /// Returns what a container has written to its termination log, at most 4096 bytes; `None` if
-    /// it has written nothing (`getTerminationMessage`, pkg/kubelet/kuberuntime).
+    /// Returns the end of what a container has written to its termination log, at most 4096 bytes;
+    /// `None` if it has written nothing (`getTerminationMessage`, pkg/kubelet/kuberuntime).
     pub(crate) fn termination_message(&self, id: &str) -> Option<String> {
         let layer = self.container(id)?.layer;
         let file = self.kernel.disk.file(self.kernel.disk.lookup(layer, TERMINATION_LOG)?)?;
         let text = file.text.as_deref().filter(|text| !text.is_empty())?;
-        Some(String::from_utf8_lossy(&text[..text.len().min(MAX_TERMINATION_MESSAGE)]).into_owned())
+        Some(
+            String::from_utf8_lossy(&text[text.len().saturating_sub(MAX_TERMINATION_MESSAGE)..]).into_owned(),
+        )
     }
 
     /// Returns the number of changes to the node's files.

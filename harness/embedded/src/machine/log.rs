@@ -1,13 +1,15 @@
 //! The log of a container, as containerd writes it (CRI format).
 
-use evictlab_rules::quantity::KIB;
+use evictlab_rules::quantity::{KIB, MIB};
 
 use super::data::Data;
 use super::types::LogLine;
 use crate::sim::Time;
 
-/// The number of lines that are stored. The size of the log counts all lines.
+/// The number of lines and their bytes that trimming leaves; up to twice as many are stored. The size
+/// of the log counts all lines.
 const MAX_LINES: usize = 10_000;
+const MAX_BYTES: usize = 8 * MIB as usize;
 /// The number of lines that are stored of a line that is repeated.
 const MAX_REPEATED: u64 = 1000;
 /// The longest line that containerd does not split (`maxContainerLogLineSize`), in bytes.
@@ -19,6 +21,8 @@ const PREFIX: u64 = 41;
 #[derive(Clone, Debug, Default)]
 pub(super) struct ContainerLog {
     lines: Vec<LogLine>,
+    /// The bytes of `lines`.
+    stored: usize,
     /// Text after the last newline, of stdout and of stderr.
     unfinished: [Vec<u8>; 2],
     /// The size of the file, in bytes.
@@ -84,9 +88,21 @@ impl ContainerLog {
     }
 
     fn store(&mut self, line: LogLine) {
-        if self.lines.len() >= 2 * MAX_LINES {
-            self.lines.drain(..MAX_LINES);
-        }
+        self.stored += line.text.len();
         self.lines.push(line);
+        if self.lines.len() > 2 * MAX_LINES || self.stored > 2 * MAX_BYTES {
+            self.trim();
+        }
+    }
+
+    fn trim(&mut self) {
+        let mut bytes = 0;
+        let is_kept = |line: &&LogLine| {
+            bytes += line.text.len();
+            bytes <= MAX_BYTES
+        };
+        let kept = self.lines.iter().rev().take(MAX_LINES).take_while(is_kept).count();
+        self.lines.drain(..self.lines.len() - kept);
+        self.stored = self.lines.iter().map(|line| line.text.len()).sum();
     }
 }

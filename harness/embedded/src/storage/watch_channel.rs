@@ -6,6 +6,9 @@ use tokio::sync::Notify;
 
 use super::change::Change;
 
+/// Maximum number of pending changes. A slower receiver must list again.
+const MAX_PENDING: usize = 10_000;
+
 /// Changes of a kind, in one namespace or in all, for one receiver.
 #[derive(Debug)]
 pub(crate) struct WatchChannel {
@@ -27,10 +30,16 @@ impl WatchChannel {
 
     /// Sends a change of a namespace, if the channel covers the namespace.
     pub(super) fn send(&self, namespace: &str, change: &Change) {
-        if self.namespace.as_ref().is_none_or(|watched| watched == namespace) {
-            self.pending().changes.push(change.clone());
-            self.arrived.notify_one();
+        if self.namespace.as_ref().is_some_and(|watched| watched != namespace) {
+            return;
         }
+        let mut pending = self.pending();
+        if pending.changes.len() < MAX_PENDING && !pending.expired {
+            pending.changes.push(change.clone());
+        } else {
+            *pending = Pending { changes: Vec::new(), expired: true };
+        }
+        self.arrived.notify_one();
     }
 
     /// Drops pending and later changes.
@@ -53,5 +62,30 @@ impl WatchChannel {
 
     fn pending(&self) -> MutexGuard<'_, Pending> {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::Value;
+
+    use super::*;
+    use crate::resource::Kind;
+    use crate::storage::ChangeKind;
+
+    #[test]
+    fn a_receiver_that_does_not_read_expires() {
+        let object = Arc::new(Value::Null);
+        let change = Change { version: 1, what: ChangeKind::Added, kind: Kind::Pod, object, before: None };
+        let channel = WatchChannel::new(None);
+        let send = |count: usize| (0..count).for_each(|_| channel.send("default", &change));
+        send(MAX_PENDING);
+        assert_eq!(channel.take().map(|changes| changes.len()), Some(MAX_PENDING));
+        send(MAX_PENDING + 1);
+        assert!(channel.take().is_none());
+        send(1);
+        assert!(channel.take().is_none() && channel.pending().changes.is_empty());
     }
 }

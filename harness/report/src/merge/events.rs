@@ -69,7 +69,8 @@ fn adapted(
         | RunEventKind::CaseStep { id, .. }
         | RunEventKind::CaseProgress { id, .. }
         | RunEventKind::CaseRetried { id, .. }
-        | RunEventKind::CaseEnded { id, .. } => id.attempt = number(id)?,
+        | RunEventKind::CaseEnded { id, .. }
+        | RunEventKind::CaseInterrupted { id, .. } => id.attempt = number(id)?,
     }
     Some(what)
 }

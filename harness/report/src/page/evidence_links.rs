@@ -4,18 +4,19 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
+use crate::evidence_files;
 use crate::run_dir::RunDir;
 use crate::stream::CaseId;
 
 /// Files with a link, in this order; `summary.md` is the text for an issue.
 const FILES: [&str; 7] = [
-    "summary.md",
-    "timeline.svg",
-    "events.yaml",
-    "pods-final.yaml",
-    "kubelet.log",
-    "samples.jsonl",
-    "judgement.json",
+    evidence_files::SUMMARY,
+    evidence_files::TIMELINE,
+    evidence_files::EVENTS,
+    evidence_files::PODS_FINAL,
+    evidence_files::KUBELET_LOG,
+    evidence_files::SAMPLES,
+    evidence_files::RESULT,
 ];
 
 /// The run directory, and its place relative to the page.

@@ -114,7 +114,7 @@ impl KubeletResults {
         let verdict = result.verdict.without_tries();
         *case.verdicts.entry(verdict).or_default() += 1;
         if verdict.is_conclusive() {
-            case.messages.extend(result.testimony.iter().flat_map(shapes));
+            case.messages.extend(result.evictions.iter().flat_map(shapes));
         }
     }
 

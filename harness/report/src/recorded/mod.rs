@@ -7,4 +7,4 @@ mod run;
 
 pub use error::RecordedRunError;
 pub(crate) use run::read_events;
-pub use run::{RecordedRun, replay_recorded};
+pub use run::{RecordedRun, Unsuccessful, replay_recorded};

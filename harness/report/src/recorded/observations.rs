@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::Path;
 
+use crate::evidence_files;
 use evictlab_rules::quantity::MIB;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -18,27 +19,30 @@ const MAX_FILE: u64 = 256 * MIB;
 /// Reads the files of [`Evidence`](crate::Evidence); `None` without `facts.yaml`, which every case
 /// with evidence has.
 pub(super) fn read_observations(dir: &Path) -> Result<Option<Observations>, RecordedRunError> {
-    let Some(facts) = documents(dir, "facts.yaml")? else { return Ok(None) };
+    let Some(facts) = documents(dir, evidence_files::FACTS)? else { return Ok(None) };
     let mut all = match facts.into_iter().next() {
         Some(Value::Object(facts)) => facts,
         _ => Map::new(),
     };
-    for (file, name) in
-        [("pods-created.yaml", "podsCreated"), ("pods-final.yaml", "podsFinal"), ("events.yaml", "events")]
-    {
+    for (file, name) in [
+        (evidence_files::PODS_CREATED, "podsCreated"),
+        (evidence_files::PODS_FINAL, "podsFinal"),
+        (evidence_files::EVENTS, "events"),
+    ] {
         all.insert(name.to_owned(), documents(dir, file)?.unwrap_or_default().into());
     }
     for (file, name) in [
-        ("node.yaml", "nodeStatus"),
-        ("configz.yaml", "configz"),
-        ("refused.yaml", "refused"),
-        ("answers.yaml", "answers"),
+        (evidence_files::NODE, "nodeStatus"),
+        (evidence_files::CONFIGZ, "configz"),
+        (evidence_files::REFUSED, "refused"),
+        (evidence_files::ANSWERS, "answers"),
     ] {
         if let Some(document) = documents(dir, file)?.and_then(|documents| documents.into_iter().next()) {
             all.insert(name.to_owned(), document);
         }
     }
-    if let Some(history) = documents(dir, "history.yaml")?.and_then(|documents| documents.into_iter().next())
+    if let Some(history) =
+        documents(dir, evidence_files::HISTORY)?.and_then(|documents| documents.into_iter().next())
     {
         let Value::Object(history) = history else { return Err(not_a_history(dir)) };
         for (part, value) in history.into_iter().filter(|(_, value)| !value.is_null()) {
@@ -50,13 +54,13 @@ pub(super) fn read_observations(dir: &Path) -> Result<Option<Observations>, Reco
         }
     }
     all.insert("samples".to_owned(), samples(dir)?.into());
-    if let Some(summary) = text(dir, "summary-before.json")? {
-        all.insert("summaryBefore".to_owned(), json(dir, "summary-before.json", 1, &summary)?);
+    if let Some(summary) = text(dir, evidence_files::SUMMARY_BEFORE)? {
+        all.insert("summaryBefore".to_owned(), json(dir, evidence_files::SUMMARY_BEFORE, 1, &summary)?);
     }
-    let log = text(dir, "kubelet.log")?.unwrap_or_default();
+    let log = text(dir, evidence_files::KUBELET_LOG)?.unwrap_or_default();
     all.insert("kubeletLog".to_owned(), log.lines().map(Value::from).collect());
     let form = |error: serde_json::Error| RecordedRunError::Form {
-        path: dir.join("facts.yaml"),
+        path: dir.join(evidence_files::FACTS),
         line: 1,
         reason: format!("not the evidence of a case: {error}"),
     };
@@ -64,7 +68,7 @@ pub(super) fn read_observations(dir: &Path) -> Result<Option<Observations>, Reco
 }
 
 fn samples(dir: &Path) -> Result<Vec<Value>, RecordedRunError> {
-    const NAME: &str = "samples.jsonl";
+    const NAME: &str = evidence_files::SAMPLES;
     let path = dir.join(NAME);
     let Some(file) = open(&path)? else { return Ok(Vec::new()) };
     let (mut lines, mut samples) = (Lines::new(&path, BufReader::new(file)), Vec::new());
@@ -81,7 +85,7 @@ fn samples(dir: &Path) -> Result<Vec<Value>, RecordedRunError> {
 
 fn not_a_history(dir: &Path) -> RecordedRunError {
     let reason = "not a history: expected a mapping".to_owned();
-    RecordedRunError::Form { path: dir.join("history.yaml"), line: 1, reason }
+    RecordedRunError::Form { path: dir.join(evidence_files::HISTORY), line: 1, reason }
 }
 
 /// Opens a file; `None` if it does not exist.

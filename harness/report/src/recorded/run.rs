@@ -1,5 +1,6 @@
 //! A run directory, read back.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -14,6 +15,17 @@ use crate::sink::{Finished, Report, replay};
 use crate::stream::{CaseId, CaseInfo, RunEvent, RunEventKind};
 use evictlab_evidence::Observations;
 use evictlab_judge::Verdict;
+
+/// What to run again of a run.
+#[derive(Debug, Default)]
+pub struct Unsuccessful {
+    /// Names or paths that select the cases.
+    pub cases: Vec<String>,
+    /// Labels of their kubelets.
+    pub kubelets: BTreeSet<String>,
+    /// Name of the backend.
+    pub backend: String,
+}
 
 /// A run read from its directory.
 #[derive(Debug)]
@@ -66,22 +78,27 @@ impl RecordedRun {
         self.state.end.is_some()
     }
 
-    /// Names or paths that select the cases to run again: `failed`, `error` or `inconclusive` on
-    /// any kubelet, or without a verdict.
-    pub fn unsuccessful_cases(&self) -> Vec<String> {
-        let is_unsuccessful = |info: &CaseInfo| {
-            let run = self.state.run.as_ref();
-            run.iter().flat_map(|run| &run.kubelets).any(|kubelet| {
-                let mut verdicts =
-                    self.state.attempts(info, kubelet).map(|ended| ended.result.verdict).peekable();
-                verdicts.peek().is_none()
-                    || verdicts.any(|verdict| {
-                        matches!(verdict, Verdict::Failed | Verdict::Error | Verdict::Inconclusive)
-                    })
-            })
-        };
-        let cases = self.state.run.iter().flat_map(|run| &run.cases).filter(|info| is_unsuccessful(info));
-        cases.map(|info| info.path.clone().unwrap_or_else(|| info.suite_and_case())).collect()
+    /// Returns what to run again: cases that are `failed`, `error` or `inconclusive` on a kubelet, or
+    /// have no verdict there.
+    pub fn unsuccessful(&self) -> Unsuccessful {
+        let mut found = Unsuccessful::default();
+        let Some(run) = &self.state.run else { return found };
+        found.backend.clone_from(&run.backend);
+        for info in &run.cases {
+            let is_unsuccessful = |kubelet: &&String| self.is_unsuccessful(info, kubelet);
+            let kubelets: Vec<&String> = run.kubelets.iter().filter(is_unsuccessful).collect();
+            if !kubelets.is_empty() {
+                found.cases.push(info.path.clone().unwrap_or_else(|| info.suite_and_case()));
+            }
+            found.kubelets.extend(kubelets.into_iter().cloned());
+        }
+        found
+    }
+
+    fn is_unsuccessful(&self, info: &CaseInfo, kubelet: &str) -> bool {
+        let mut verdicts = self.state.attempts(info, kubelet).map(|ended| ended.result.verdict).peekable();
+        let is_bad = |verdict| matches!(verdict, Verdict::Failed | Verdict::Error | Verdict::Inconclusive);
+        verdicts.peek().is_none() || verdicts.any(is_bad)
     }
 
     /// The state after the last event.
@@ -145,13 +162,16 @@ fn parse_events(
     mut each: impl FnMut(RunEvent),
 ) -> Result<(), RecordedRunError> {
     let mut lines = Lines::new(path, events);
-    // The last line may be truncated if the process was killed.
+    // The last line may be truncated if the process was killed, and any line by a full disk.
     while let Some(line) = lines.next()?.filter(|line| line.is_complete) {
-        let event = serde_json::from_str(line.text).map_err(|error| {
-            let reason = format!("not an event: {error}");
-            RecordedRunError::Form { path: path.to_owned(), line: line.number, reason }
-        })?;
-        each(event);
+        match serde_json::from_str(line.text) {
+            Ok(event) => each(event),
+            Err(error) if error.is_eof() => {}
+            Err(error) => {
+                let reason = format!("not an event: {error}");
+                return Err(RecordedRunError::Form { path: path.to_owned(), line: line.number, reason });
+            }
+        }
     }
     Ok(())
 }

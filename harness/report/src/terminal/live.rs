@@ -133,6 +133,7 @@ fn is_permanent(what: &RunEventKind, run: &RunState) -> bool {
         RunEventKind::RunStarted { .. }
         | RunEventKind::ClusterWarning { .. }
         | RunEventKind::ClusterFailed { .. }
+        | RunEventKind::CaseInterrupted { .. }
         | RunEventKind::Interrupted { .. }
         | RunEventKind::TimedOut => true,
     }

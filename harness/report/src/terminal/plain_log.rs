@@ -78,6 +78,10 @@ impl LogFormatter {
                 self.progress.remove(id);
                 self.add_verdict(&mut log, id, result.verdict, &result_text(result, *seconds));
             }
+            RunEventKind::CaseInterrupted { id, .. } => {
+                self.progress.remove(id);
+                self.add_case(&mut log, id, "interrupted", Style::Yellow, "no verdict");
+            }
             RunEventKind::Interrupted { stage } => {
                 let text = match stage {
                     1 => "stopping and cleaning up; interrupt again to skip the cleanup",
@@ -230,13 +234,15 @@ pub struct PlainLog<W> {
     options: OutputOptions,
     run_dir: Option<RunDir>,
     formatter: LogFormatter,
+    /// True after the first line.
+    has_lines: bool,
 }
 
 impl<W: Write> PlainLog<W> {
     /// Writes to `out`, line by line, and at the end the summary with the path of `run_dir`.
     /// `name` is the report's name in error messages.
     pub fn new(name: &'static str, out: W, options: OutputOptions, run_dir: Option<RunDir>) -> Self {
-        Self { name, out, options, run_dir, formatter: LogFormatter::default() }
+        Self { name, out, options, run_dir, formatter: LogFormatter::default(), has_lines: false }
     }
 }
 
@@ -249,6 +255,7 @@ impl<W: Write + Send> Report for PlainLog<W> {
         let OutputOptions { verbosity, colour, .. } = self.options;
         let lines = self.formatter.lines_for(event, verbosity);
         let text: String = lines.iter().map(|line| format!("{}\n", line.text(colour))).collect();
+        self.has_lines |= !text.is_empty();
         self.out.write_all(text.as_bytes())?;
         Ok(self.out.flush()?)
     }
@@ -256,7 +263,9 @@ impl<W: Write + Send> Report for PlainLog<W> {
     fn finish(mut self: Box<Self>, run: &RunState) -> Result<(), ReportError> {
         let OutputOptions { verbosity, colour, .. } = self.options;
         let summary = run_summary(run, self.run_dir.as_ref(), verbosity, LOG_COLUMNS);
-        write!(self.out, "\n{}", colour_markdown(&summary, colour))?;
+        let summary = colour_markdown(&summary, colour);
+        let separator = if self.has_lines { "\n" } else { "" };
+        write!(self.out, "{separator}{}", summary.trim_start_matches('\n'))?;
         Ok(self.out.flush()?)
     }
 }

@@ -147,17 +147,15 @@ impl CaseError {
 
     /// Returns the result of a case that ended with this error in a phase.
     pub(crate) fn into_result(self, phase: Phase) -> CaseResult {
-        let (verdict, doubt) = match &self {
+        let (verdict, reason) = match &self {
             Self::HostTooSmall(_) | Self::DistanceNotAvailable { .. } => {
                 (Verdict::Inconclusive, Some(InconclusiveReason::HostUnfit))
             }
-            Self::Interrupted | Self::Node(NodeError::DiskFull { .. }) | Self::Skip(_) => {
-                (Verdict::Skipped, None)
-            }
+            Self::Node(NodeError::DiskFull { .. }) | Self::Skip(_) => (Verdict::Skipped, None),
             _ => (Verdict::Error, None),
         };
         let mut result = CaseResult::without_evidence(verdict, self.to_string());
-        result.inconclusive_reason = doubt;
+        result.inconclusive_reason = reason;
         result.phase = (verdict == Verdict::Error).then_some(phase);
         result
     }

@@ -67,6 +67,10 @@ pub(crate) struct CaseOutcome {
     pub evidence: Option<Arc<Observations>>,
 }
 
+/// The run was interrupted before the case had a verdict.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Interrupted;
+
 /// Phase and evidence of a case while it is executed.
 pub(crate) struct Execution {
     /// Current phase.
@@ -104,14 +108,21 @@ pub(crate) type Observed = (LiveState, Option<ObservationEnd>);
 impl CaseRunner<'_> {
     /// Runs the case and deletes its namespace. The next case on the node reverts its
     /// configuration.
-    pub(crate) async fn run(self) -> CaseOutcome {
+    ///
+    /// # Errors
+    /// The run was interrupted.
+    pub(crate) async fn run(self) -> Result<CaseOutcome, Interrupted> {
         let mut execution = Execution { phase: Phase::Lease, observations: Observations::default() };
-        let result = match self.execute(&mut execution).await {
+        let result = self.execute(&mut execution).await;
+        self.leased.node.backend().end_faults();
+        let result = match result {
             Ok(result) => result,
+            Err(CaseError::Interrupted) => return Err(Interrupted),
             Err(error) => error.into_result(execution.phase),
         };
         let has_evidence = !execution.observations.is_empty();
-        CaseOutcome { result, evidence: has_evidence.then(|| Arc::new(execution.observations)) }
+        let evidence = has_evidence.then(|| Arc::new(execution.observations));
+        Ok(CaseOutcome { result, evidence })
     }
 
     async fn execute(&self, execution: &mut Execution) -> Result<CaseResult, CaseError> {
@@ -361,7 +372,7 @@ impl CaseRunner<'_> {
         judge(case, &self.leased.node.version, &execution.observations)
     }
 
-    /// Deletes the case's namespace and priority classes. With `ignore_failure`, a namespace that
+    /// Deletes the case's namespace. With `ignore_failure`, a namespace that
     /// cannot be deleted is ignored, because an earlier error is reported. The next case on the
     /// node deletes it.
     async fn delete_objects(
@@ -370,13 +381,8 @@ impl CaseRunner<'_> {
         speed: NodeSpeed,
         ignore_failure: bool,
     ) -> Result<(), CaseError> {
-        let priority_classes = self.case.case.priority_classes.keys().map(|name| name.as_str());
         let timeout = speed.scale(NAMESPACE_DELETION_TIMEOUT);
-        let delete = async {
-            namespace.delete(timeout).await?;
-            namespace.delete_priority_classes(priority_classes).await
-        };
-        match self.cancellable(delete).await {
+        match self.cancellable(namespace.delete(timeout)).await {
             Err(CaseError::Interrupted) => Err(CaseError::Interrupted),
             Err(error) => {
                 self.leased.leave_namespace(namespace.clone()).await;

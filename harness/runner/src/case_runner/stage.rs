@@ -92,7 +92,7 @@ impl CaseRunner<'_> {
     ) -> Result<Vec<(String, String)>, CaseError> {
         let mut names = vec![];
         for (name, value) in &self.case.case.priority_classes {
-            let created = namespace.create_priority_class(name.as_str(), *value, self.run).await?;
+            let created = namespace.create_priority_class(name.as_str(), *value).await?;
             names.push((name.to_string(), created));
         }
         Ok(names)

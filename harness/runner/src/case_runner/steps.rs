@@ -111,8 +111,9 @@ impl CaseRunner<'_> {
                 node.cordon(true).await?;
                 for pod in live.pods.values() {
                     match namespace.evict_pod(pod.name()).await {
-                        // A pod that a PodDisruptionBudget protects stays.
-                        Ok(()) | Err(StageError::Refused { .. }) => {}
+                        Ok(()) => {}
+                        // A pod that a PodDisruptionBudget protects stays, and one may have gone.
+                        Err(StageError::Refused { status, .. }) if matches!(status.code, 404 | 429) => {}
                         Err(error) => return Err(error.into()),
                     }
                 }
@@ -190,8 +191,7 @@ fn record_answer(
     let Some(name) = name else { return result };
     let answer = match result {
         Ok(()) => ApiAnswer { code: 200, ..ApiAnswer::default() },
-        // An API server that is not able to answer says nothing about the request.
-        Err(CaseError::Stage(StageError::Refused { status, .. })) if status.code < 500 => {
+        Err(CaseError::Stage(StageError::Refused { status, .. })) => {
             ApiAnswer { code: status.code, reason: status.reason, message: status.message }
         }
         Err(error) => return Err(error),

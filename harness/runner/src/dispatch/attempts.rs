@@ -7,7 +7,7 @@ use evictlab_case::LoadedCase;
 use evictlab_judge::{CaseResult, InconclusiveReason, Phase, known_bug, over_runs};
 use evictlab_report::{CaseId, RunEventKind};
 
-use crate::case_runner::runner::{CaseOutcome, CaseRunner};
+use crate::case_runner::runner::{CaseOutcome, CaseRunner, Interrupted};
 use crate::dispatch::run::RunContext;
 use crate::lease::exclusivity::Exclusivity;
 use crate::lease::leased_node::LeasedNode;
@@ -24,13 +24,13 @@ impl RunContext {
         id: &CaseId,
         leased: &LeasedNode,
         exclusivity: Exclusivity,
-    ) -> CaseOutcome {
+    ) -> Result<CaseOutcome, Interrupted> {
         let Some(rate) = &case.case.expect.rate else {
             return self.run_with_retries(case, id, leased, exclusivity).await;
         };
         let (mut results, mut evidence) = (vec![], None);
         for run in 1..=rate.runs {
-            let outcome = self.run_with_retries(case, id, leased, exclusivity).await;
+            let outcome = self.run_with_retries(case, id, leased, exclusivity).await?;
             // The evidence of the first run with a deviation is kept, else that of the first run.
             if evidence.is_none() || !is_all_right(&outcome.result) && results.iter().all(is_all_right) {
                 evidence = outcome.evidence;
@@ -46,7 +46,7 @@ impl RunContext {
             }
         }
         let bug = known_bug(&case.case, &leased.node.version, Some(leased.node.cgroup));
-        CaseOutcome { result: over_runs(rate, bug, results), evidence }
+        Ok(CaseOutcome { result: over_runs(rate, bug, results), evidence })
     }
 
     /// Runs a case on its node. Repeats it more slowly while its pressure is faster than the node's
@@ -58,7 +58,7 @@ impl RunContext {
         id: &CaseId,
         leased: &LeasedNode,
         exclusivity: Exclusivity,
-    ) -> CaseOutcome {
+    ) -> Result<CaseOutcome, Interrupted> {
         let faults = self.request.backend.faults().unwrap_or_default();
         let (mut tries, mut retries) = (vec![], 0);
         loop {
@@ -74,7 +74,7 @@ impl RunContext {
                 events: &self.events,
                 cancel: &self.cancel,
             };
-            let outcome = runner.run().await;
+            let outcome = runner.run().await?;
             let number = tries.len() as u32 + 1;
             let retry = Retry::after(&outcome.result, number).or_else(|| {
                 let is_due = outcome.result.is_unsuccessful() && retries < self.request.retries;
@@ -87,7 +87,7 @@ impl RunContext {
             let is_useful = outcome.result.inconclusive_reason != Some(InconclusiveReason::EventMissing)
                 || faults.is_empty();
             let Some(retry) = retry.filter(|_| is_useful && !self.cancel.is_cancelled()) else {
-                return CaseOutcome { result: outcome.result.after_tries(tries), ..outcome };
+                return Ok(CaseOutcome { result: outcome.result.after_tries(tries), ..outcome });
             };
             if retry == Retry::MoreSlowly {
                 leased.slow_down().await;
@@ -158,9 +158,9 @@ mod tests {
 
     #[test]
     fn retries_are_limited() {
-        let after = |doubt, number| {
+        let after = |reason, number| {
             let result = CaseResult::without_evidence(Verdict::Inconclusive, "why");
-            Retry::after(&CaseResult { inconclusive_reason: doubt, ..result }, number)
+            Retry::after(&CaseResult { inconclusive_reason: reason, ..result }, number)
         };
         let outrun = Some(InconclusiveReason::StatsOutrun);
         assert_eq!((1..=4).filter_map(|number| after(outrun, number)).count(), 3);

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use evictlab_case::LoadedCase;
 use evictlab_case::select::Shard;
-use evictlab_cluster::Backend;
 use evictlab_cluster::images::ImageCatalog;
+use evictlab_cluster::{Backend, Kubelet};
 use evictlab_report::FlakyResult;
 use evictlab_report::baseline::Baseline;
 
@@ -42,6 +42,14 @@ pub struct RunRequest {
 }
 
 impl RunRequest {
+    /// Returns the labels of all kubelets, from the oldest version to the newest.
+    pub fn kubelet_labels(&self) -> Vec<String> {
+        let mut kubelets: Vec<&Kubelet> =
+            self.backend.plans().iter().flat_map(|plan| &plan.kubelets).collect();
+        kubelets.sort_by(|a, b| a.version.cmp(&b.version));
+        kubelets.into_iter().map(|kubelet| kubelet.label.clone()).collect()
+    }
+
     /// Returns a request that runs each case once, without a time limit or a baseline.
     pub fn new(
         run: String,

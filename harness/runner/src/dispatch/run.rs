@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use evictlab_case::LoadedCase;
 use evictlab_case::select::Shard;
-use evictlab_cluster::{ClusterPlan, Kubelet};
 use evictlab_report::baseline::Baseline;
 use evictlab_report::{CaseId, CaseInfo, EventSender, RunEventKind, ShardInfo};
 use jiff::{Timestamp, Unit};
@@ -143,7 +142,7 @@ async fn sleep_or_forever(duration: Option<Duration>) {
 }
 
 fn run_started(request: &RunRequest) -> RunEventKind {
-    let kubelets = kubelet_labels(request.backend.plans());
+    let kubelets = request.kubelet_labels();
     let infos = |cases: &[Arc<LoadedCase>]| -> Vec<CaseInfo> {
         cases.iter().map(|case| case_info(case, request.baseline.as_ref(), &kubelets)).collect()
     };
@@ -172,13 +171,6 @@ fn run_started(request: &RunRequest) -> RunEventKind {
         }),
         kubelets,
     }
-}
-
-/// Returns the labels of all kubelets, from the oldest version to the newest.
-fn kubelet_labels(plans: &[ClusterPlan]) -> Vec<String> {
-    let mut kubelets: Vec<&Kubelet> = plans.iter().flat_map(|plan| &plan.kubelets).collect();
-    kubelets.sort_by(|a, b| a.version.cmp(&b.version));
-    kubelets.into_iter().map(|kubelet| kubelet.label.clone()).collect()
 }
 
 fn case_info(case: &LoadedCase, baseline: Option<&Baseline>, kubelets: &[String]) -> CaseInfo {

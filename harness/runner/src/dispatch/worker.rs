@@ -12,7 +12,7 @@ use tokio::task::spawn_local;
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::case_runner::runner::CaseOutcome;
+use crate::case_runner::runner::{CaseOutcome, Interrupted};
 use crate::dispatch::case_queue::{CaseQueue, QueuedCase, WorkerKind};
 use crate::dispatch::repeat::Repeat;
 use crate::dispatch::run::RunContext;
@@ -89,13 +89,21 @@ impl RunContext {
             // A separate task, so that a panic only affects its case.
             let run = self.clone().run_on_node(queued.case.clone(), leased.clone(), exclusivity);
             let outcome = AbortOnDropHandle::new(spawn_local(run)).await;
-            let CaseOutcome { result, evidence } = outcome.unwrap_or_else(|panic| {
+            let outcome = outcome.unwrap_or_else(|panic| {
                 let why = format!("evictlab panicked: {panic}");
                 let result = CaseResult::without_evidence(Verdict::Error, why);
-                CaseOutcome { result, evidence: None }
+                Ok(CaseOutcome { result, evidence: None })
             });
-            let (node, seconds) = (Some(node.clone()), began.elapsed().as_secs_f64());
-            self.end_case(FinishedCase { id, node, seconds, result, evidence });
+            let seconds = began.elapsed().as_secs_f64();
+            match outcome.or_else(|Interrupted| self.timed_out().ok_or(Interrupted)) {
+                Ok(CaseOutcome { result, evidence }) => {
+                    let node = Some(node.clone());
+                    self.end_case(FinishedCase { id, node, seconds, result, evidence });
+                }
+                Err(Interrupted) => {
+                    self.events.send(RunEventKind::CaseInterrupted { id, node: node.clone(), seconds });
+                }
+            }
             if exclusivity != Exclusivity::Shared && leased.unusable_reason().await.is_some() {
                 queue.withdraw(&leased.node.name);
             } else if let Some(next_run) = self.next_stress_run(&queued, since) {
@@ -109,11 +117,11 @@ impl RunContext {
         job: CaseJob,
         leased: Arc<LeasedNode>,
         exclusivity: Exclusivity,
-    ) -> CaseOutcome {
+    ) -> Result<CaseOutcome, Interrupted> {
         if let Some(why) = leased.unusable_reason().await.filter(|_| exclusivity != Exclusivity::Shared) {
             let mut result = CaseResult::without_evidence(Verdict::Error, why);
             result.phase = Some(Phase::Lease);
-            return CaseOutcome { result, evidence: None };
+            return Ok(CaseOutcome { result, evidence: None });
         }
         let _access = match exclusivity {
             Exclusivity::Shared => (Some(leased.access.read().await), None),
@@ -137,6 +145,14 @@ impl RunContext {
         (is_due && !self.cancel.is_cancelled()).then_some(next)
     }
 
+    /// Returns the outcome of a case that the time limit of the run ended; `None` if it is not reached.
+    fn timed_out(&self) -> Option<CaseOutcome> {
+        let timeout = self.request.timeout.filter(|_| self.timed_out.load(Ordering::Relaxed))?;
+        let why = format!("the run timed out after {}", humantime::format_duration(timeout));
+        let result = CaseResult::without_evidence(Verdict::Error, why);
+        Some(CaseOutcome { result, evidence: None })
+    }
+
     /// Returns the number of conclusive verdicts of a case on a kubelet.
     pub(super) fn conclusive_verdicts(&self, id: &CaseId) -> u32 {
         self.conclusive.borrow().get(&CaseId { attempt: 1, ..id.clone() }).copied().unwrap_or(0)
@@ -144,13 +160,7 @@ impl RunContext {
 
     /// Reports the verdict of a case and updates the state of the run.
     pub(super) fn end_case(&self, ended: FinishedCase) {
-        let FinishedCase { id, node, seconds, mut result, evidence } = ended;
-        let is_timed_out = self.timed_out.load(Ordering::Relaxed) && node.is_some();
-        if let (true, Verdict::Skipped, Some(timeout)) = (is_timed_out, result.verdict, self.request.timeout)
-        {
-            result.verdict = Verdict::Error;
-            result.why = format!("the run timed out after {}", humantime::format_duration(timeout));
-        }
+        let FinishedCase { id, node, seconds, result, evidence } = ended;
         let is_flaky_failure =
             result.verdict == Verdict::Flaky && self.request.flaky_result == FlakyResult::Fail;
         if is_flaky_failure

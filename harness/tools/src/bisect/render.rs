@@ -5,6 +5,7 @@ use std::fmt::Write;
 use evictlab_report::words::{count, markdown_table};
 
 use super::search::{CandidateState, KubeletSearchOutcome, ProbeOutcome, Search};
+use super::search_range::SearchRange;
 
 /// Returns a table of all kubelets with their verdicts, and the result in a sentence. `case` is the
 /// name of the case, such as `message/sidecars-are-named`.
@@ -52,6 +53,13 @@ fn sentence(search: &Search, outcome: &KubeletSearchOutcome, case: &str) -> Stri
     let end = range.candidates.len() - 1;
     let (old, new) = (range.first.label(), range.last().label());
     match outcome {
+        KubeletSearchOutcome::Found { last, first } if last + 1 == *first && skips_minors(range, *last) => {
+            format!(
+                "{case} is {old} on **{}** and {new} on **{}**. The versions between them were not searched: list them with --kubelet.",
+                name(*last),
+                name(*first)
+            )
+        }
         KubeletSearchOutcome::Found { last, first } if last + 1 == *first => format!(
             "**{}** is the first kubelet on which {case} is {new}; it is {old} on {}.",
             name(*first),
@@ -83,6 +91,12 @@ fn sentence(search: &Search, outcome: &KubeletSearchOutcome, case: &str) -> Stri
     }
 }
 
+/// Returns whether there are minor versions between a candidate and the next one.
+fn skips_minors(range: &SearchRange, index: usize) -> bool {
+    let minor = |index: usize| range.candidates[index].version.minor;
+    minor(index + 1) > minor(index) + 1
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -103,6 +117,7 @@ mod tests {
         search.clusters = 1;
         let outcomes = [
             KubeletSearchOutcome::Found { last: 0, first: 2 },
+            KubeletSearchOutcome::Found { last: 2, first: 3 },
             KubeletSearchOutcome::Found { last: 0, first: 1 },
             KubeletSearchOutcome::EndMismatch(0),
             KubeletSearchOutcome::EndInconclusive(4),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use evictlab_judge::Verdict;
 use evictlab_report::KubeletResults;
 use evictlab_rules::KubeletVersion;
 
@@ -10,23 +11,43 @@ use super::catalogue::Verdicts;
 /// Returns the verdicts of real kubelets, by cgroup version of their hosts. Executions with
 /// different verdicts are counted: `passed 4, failed 1`.
 pub fn real_verdicts(all: &[KubeletResults]) -> Vec<(String, Verdicts)> {
-    let mut by_cgroup: BTreeMap<String, Verdicts> = BTreeMap::new();
+    // A minor may have results of several patches.
+    let mut by_cgroup: BTreeMap<&str, Executions<'_>> = BTreeMap::new();
     for results in all {
         let Ok(KubeletVersion { major, minor, .. }) = results.kubelet.parse() else { continue };
-        let verdicts = by_cgroup.entry(format!("real, cgroup {}", results.cgroup)).or_default();
+        let executions = by_cgroup.entry(&results.cgroup).or_default();
         for (case, results) in &results.cases {
-            let text = match results.verdicts.iter().collect::<Vec<_>>()[..] {
-                [(verdict, _)] => verdict.to_string(),
-                ref several => several
-                    .iter()
-                    .map(|(verdict, executions)| format!("{verdict} {executions}"))
-                    .collect::<Vec<_>>()
-                    .join(", "),
-            };
-            verdicts.entry(case.clone()).or_default().insert(format!("v{major}.{minor}"), text);
+            let counts = executions.entry((case, format!("v{major}.{minor}"))).or_default();
+            for (verdict, count) in &results.verdicts {
+                *counts.entry(*verdict).or_default() += count;
+            }
         }
     }
-    by_cgroup.into_iter().collect()
+    by_cgroup
+        .into_iter()
+        .map(|(cgroup, executions)| {
+            let mut verdicts = Verdicts::new();
+            for ((case, minor), counts) in executions {
+                verdicts.entry(case.to_owned()).or_default().insert(minor, describe(&counts));
+            }
+            (format!("real, cgroup {cgroup}"), verdicts)
+        })
+        .collect()
+}
+
+/// Numbers of executions, by case and minor version.
+type Executions<'a> = BTreeMap<(&'a str, String), Counts>;
+
+/// Numbers of executions, by verdict.
+type Counts = BTreeMap<Verdict, u32>;
+
+fn describe(counts: &Counts) -> String {
+    match counts.iter().collect::<Vec<_>>()[..] {
+        [(verdict, _)] => verdict.to_string(),
+        ref several => {
+            several.iter().map(|(verdict, count)| format!("{verdict} {count}")).collect::<Vec<_>>().join(", ")
+        }
+    }
 }
 
 #[cfg(test)]
@@ -45,6 +66,7 @@ mod tests {
             json("v1.33.13", "v1", r#"{"passed": 4, "failed": 1}"#),
             json("v1.36.2", "v1", r#"{"reproduced": 2}"#),
             json("v1.36.2", "v2", r#"{"passed": 1}"#),
+            json("v1.36.3", "v2", r#"{"failed": 2}"#),
         ];
         let verdicts = real_verdicts(&all);
         let names: Vec<&str> = verdicts.iter().map(|(name, _)| name.as_str()).collect();
@@ -53,7 +75,7 @@ mod tests {
         assert_eq!(cell(0, "v1.33"), Some("passed 4, failed 1"));
         assert_eq!(
             (cell(0, "v1.36"), cell(1, "v1.36"), cell(1, "v1.33")),
-            (Some("reproduced"), Some("passed"), None)
+            (Some("reproduced"), Some("passed 1, failed 2"), None)
         );
     }
 }

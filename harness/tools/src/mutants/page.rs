@@ -1,6 +1,5 @@
 //! The matrix as one HTML file.
 
-use evictlab_judge::Verdict;
 use evictlab_report::{html_document, search_field};
 use maud::{Markup, html};
 
@@ -40,12 +39,12 @@ pub fn page(matrix: &Matrix) -> String {
             }
             tbody { @for mutant in alive.iter().chain(&dead) { (row(mutant, &cases)) } }
         } }
-        (remaining("Cases that kill no mutant", matrix.idle_cases().map(|case| case.case.as_str())))
-        (remaining(
+        (case_list("Cases that kill no mutant", matrix.idle_cases().map(|case| case.case.as_str())))
+        (case_list(
             "Cases with a needless reason (no-mutant)",
             matrix.needless_reasons().map(|case| case.case.as_str()),
         ))
-        (remaining(
+        (case_list(
             "Cases left out, because they do not pass on a sound kubelet",
             matrix.left_out.iter().map(|left_out| left_out.case.as_str()),
         ))
@@ -66,16 +65,16 @@ fn row(mutant: &MutantRow, cases: &[&str]) -> Markup {
 }
 
 fn cell(outcome: Option<&CaseOutcome>) -> Markup {
-    let Some(CaseOutcome { verdict, why }) = outcome else { return html! { td {} } };
-    let title = format!("{verdict}: {why}");
-    match verdict {
-        Verdict::Failed => html! { td.kill title=(title) { "×" } },
-        verdict if verdict.is_success() => html! { td title=(title) { "·" } },
-        _ => html! { td.other title=(title) { "?" } },
+    let Some(outcome) = outcome else { return html! { td {} } };
+    let title = format!("{}: {}", outcome.verdict, outcome.why);
+    match () {
+        () if outcome.is_kill() => html! { td.kill title=(title) { "×" } },
+        () if outcome.is_sound() => html! { td title=(title) { "·" } },
+        () => html! { td.other title=(title) { "?" } },
     }
 }
 
-fn remaining<'a>(title: &str, cases: impl Iterator<Item = &'a str>) -> Markup {
+fn case_list<'a>(title: &str, cases: impl Iterator<Item = &'a str>) -> Markup {
     let cases: Vec<&str> = cases.collect();
     html! {
         @if !cases.is_empty() {

@@ -101,7 +101,7 @@ fn differences(text: &mut String, context: &ReportContext, case: &CaseComparison
     let records = case
         .runs
         .each_ref()
-        .map(|run| run.iter().flat_map(|run| &run.result.testimony).collect::<Vec<&EvictionRecord>>());
+        .map(|run| run.iter().flat_map(|run| &run.result.evictions).collect::<Vec<&EvictionRecord>>());
     let diff = difference(&records[0], &records[1]);
     if !diff.is_empty() {
         let _ = writeln!(text, "\n### Differences\n\nMeasured values are omitted.\n");

@@ -97,10 +97,16 @@ impl Keyboard {
         // A blocking read cannot be cancelled: the thread ends with the process.
         thread::Builder::new().name("keys".to_owned()).spawn(move || {
             let mut buffer = [0; 64];
-            while let Ok(read @ 1..) = io::stdin().read(&mut buffer) {
-                if decode(&buffer[..read]).into_iter().any(|key| sender.send(key).is_err()) {
+            let mut kept = 0;
+            while let Ok(read @ 1..) = io::stdin().read(&mut buffer[kept..]) {
+                let filled = kept + read;
+                // A full buffer may end within a sequence.
+                let whole = if filled == buffer.len() { complete(&buffer) } else { filled };
+                if decode(&buffer[..whole]).into_iter().any(|key| sender.send(key).is_err()) {
                     return;
                 }
+                buffer.copy_within(whole..filled, 0);
+                kept = filled - whole;
             }
         })?;
         Ok(Some((keyboard, keys)))
@@ -141,14 +147,27 @@ fn decode(mut bytes: &[u8]) -> Vec<Key> {
     keys
 }
 
-/// Length of an unknown key: a control sequence ends with a byte from `@` to `~`.
+/// Returns the length of an unknown key, at most that of `bytes`.
 fn unknown_length(bytes: &[u8]) -> usize {
-    match bytes.strip_prefix(b"\x1b[") {
-        Some(rest) => {
-            rest.iter().position(|byte| (b'@'..=b'~').contains(byte)).map_or(bytes.len(), |end| end + 3)
-        }
-        None => 1,
+    sequence_length(bytes).unwrap_or(bytes.len())
+}
+
+/// Returns the length of the first key; `None` if its sequence is unfinished. A control sequence
+/// ends with a byte from `@` to `~`; `ESC O` is followed by one byte.
+fn sequence_length(bytes: &[u8]) -> Option<usize> {
+    match bytes {
+        [b'\x1b', b'[', rest @ ..] => Some(rest.iter().position(|byte| (b'@'..=b'~').contains(byte))? + 3),
+        [b'\x1b', b'O', _, ..] => Some(3),
+        [b'\x1b'] | [b'\x1b', b'O'] => None,
+        _ => Some(1),
     }
+}
+
+/// Returns the length without an unfinished sequence at the end. One that fills all of `bytes` counts
+/// as finished.
+fn complete(bytes: &[u8]) -> usize {
+    let last = bytes.iter().rposition(|byte| *byte == b'\x1b').filter(|last| *last > 0);
+    last.filter(|last| sequence_length(&bytes[*last..]).is_none()).unwrap_or(bytes.len())
 }
 
 #[cfg(test)]
@@ -164,10 +183,28 @@ mod tests {
             // Ctrl-Up and F5 are unknown: nothing of them counts as a letter.
             (b"\x1b[1;5Aq", &[Key::Quit]),
             (b"\x1b[15~s", &[Key::NextSignal]),
+            // F4, and `j` of the keypad in application mode.
+            (b"\x1bOSq", &[Key::Quit]),
+            (b"\x1bOj", &[]),
+            (b"\x1bO", &[]),
             (b"\xc3\xa4S", &[Key::PreviousSignal]),
             (b"\x1b[", &[]),
         ] {
             assert_eq!(decode(bytes), expected, "{:?}", bytes.escape_ascii().to_string());
+        }
+    }
+
+    #[test]
+    fn a_sequence_at_the_end_of_a_full_buffer_waits_for_the_rest() {
+        for (bytes, length) in [
+            (&b"k\x1b"[..], 1),
+            (b"kk\x1b[1;", 2),
+            (b"\x1b[A\x1bO", 3),
+            (b"k\x1b[A", 4),
+            (b"kj", 2),
+            (b"\x1b[1111", 6),
+        ] {
+            assert_eq!(complete(bytes), length, "{:?}", bytes.escape_ascii().to_string());
         }
     }
 }

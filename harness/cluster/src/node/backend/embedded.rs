@@ -143,4 +143,8 @@ impl EmbeddedNode {
         let scope = FaultScope { namespace: Some(namespace.to_owned()), node: Some(self.node.clone()) };
         self.cluster.inject_faults(faults, &scope);
     }
+
+    pub(super) fn end_faults(&self) {
+        self.cluster.end_faults(&self.node);
+    }
 }

@@ -292,4 +292,11 @@ impl NodeBackend {
             Self::Existing(node) => Err(NodeError::FaultsUnsupported(node.node.clone())),
         }
     }
+
+    /// Ends the faults that were injected into the node, also those that have not begun.
+    pub fn end_faults(&self) {
+        if let Self::Embedded(node) = self {
+            node.end_faults();
+        }
+    }
 }

@@ -53,3 +53,20 @@ async fn faults_cut_open_watches() {
     assert_eq!(later.next().await, None);
     assert_eq!((lab.now() - began).as_secs(), 50);
 }
+
+#[tokio::test(start_paused = true)]
+async fn ended_faults_have_no_effect() {
+    let lab = Lab::new().await;
+    let script = json!([{"api-error": {"at": "0s", "for": "60s", "resource": "pods"}}, {"watch-closed": {"at": "10s"}}]);
+    let script: Vec<Fault> = serde_json::from_value(script).unwrap();
+    let scope = FaultScope { namespace: Some("test".into()), node: Some("ended".into()) };
+    lab.cluster.inject_faults(&script, &scope);
+    assert_eq!(lab.get(PODS).await.code, 500);
+    lab.cluster.end_faults("other");
+    assert_eq!(lab.get(PODS).await.code, 500);
+    lab.cluster.end_faults("ended");
+    let began = lab.now();
+    let mut pods = lab.watch(&format!("{PODS}?watch=1&timeoutSeconds=30")).await;
+    assert_eq!(pods.next().await, None);
+    assert_eq!((lab.now() - began).as_secs(), 30);
+}

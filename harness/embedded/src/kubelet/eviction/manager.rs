@@ -284,8 +284,10 @@ impl Manager {
 
     /// Returns the thresholds that have been met for their grace period, with new observations.
     fn take_due(&mut self, now: Time, observations: &[Observation], rng: &mut Rng) -> Vec<Threshold> {
+        let is_of_disk = |threshold: &Threshold| threshold.signal.condition() == NodeCondition::DiskPressure;
         let grace = |threshold: &Threshold| match threshold.grace {
             Some(_) if self.has(Defect::SoftActsAtOnce) => Duration::ZERO,
+            Some(_) if self.has(Defect::SoftDiskActsAtOnce) && is_of_disk(threshold) => Duration::ZERO,
             Some(grace) if self.has(Defect::SoftWaitsTwice) => grace * 2,
             Some(_) if self.has(Defect::SoftNeverActs) => Duration::MAX,
             grace => grace.unwrap_or_default(),

@@ -1,15 +1,18 @@
-//! Counters of evictions and preemptions.
+//! Metrics of evictions and preemptions.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Counters.
+/// Metrics.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Metrics {
     /// Evictions by signal or limit.
     evictions: BTreeMap<&'static str, u64>,
     /// Preemptions by the missing resource.
     preemptions: BTreeMap<String, u64>,
+    /// Ages of the statistics that evictions were decided by: their number and sum in seconds, by
+    /// signal.
+    stats_ages: BTreeMap<&'static str, (u64, f64)>,
 }
 
 impl Metrics {
@@ -23,6 +26,13 @@ impl Metrics {
         *self.preemptions.entry(resource.to_owned()).or_default() += 1;
     }
 
+    /// Counts the age in seconds of the statistics of a signal that an eviction was decided by.
+    pub(in crate::kubelet) fn observe_stats_age(&mut self, signal: &'static str, age: f64) {
+        let (count, sum) = self.stats_ages.entry(signal).or_default();
+        *count += 1;
+        *sum += age;
+    }
+
     /// Returns the response of `metrics`, in the Prometheus text format. A counter is missing
     /// before its first increase.
     pub(in crate::kubelet) fn text(&self) -> String {
@@ -33,7 +43,24 @@ impl Metrics {
         write_counter(&mut text, ("kubelet_evictions", help, "eviction_signal"), evictions);
         let help = "Cumulative number of pod preemptions by preemption resource";
         write_counter(&mut text, ("kubelet_preemptions", help, "preemption_signal"), preemptions);
+        self.write_stats_ages(&mut text);
         text
+    }
+
+    /// Writes the ages as a histogram with only the last bucket.
+    fn write_stats_ages(&self, text: &mut String) {
+        const NAME: &str = "kubelet_eviction_stats_age_seconds";
+        if self.stats_ages.is_empty() {
+            return;
+        }
+        *text += &format!(
+            "# HELP {NAME} [ALPHA] Time between when stats are collected, and when pod is evicted based on those stats by eviction signal\n# TYPE {NAME} histogram\n"
+        );
+        for (signal, (count, sum)) in &self.stats_ages {
+            let label = format!("eviction_signal=\"{signal}\"");
+            *text += &format!("{NAME}_bucket{{{label},le=\"+Inf\"}} {count}\n");
+            *text += &format!("{NAME}_sum{{{label}}} {sum}\n{NAME}_count{{{label}}} {count}\n");
+        }
     }
 }
 

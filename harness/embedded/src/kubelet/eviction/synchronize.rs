@@ -233,6 +233,7 @@ impl Kubelet {
             self.log_eviction(LogMessage::NoPods, "", ctx);
             return None;
         }
+        self.observe_stats_ages(pressure, ctx);
         let stated = self.stated_pods(active);
         let plan = manager.plan(pressure, sample, &candidates(active, &stated));
         let names = names(plan.ranked.iter().filter_map(|at| active.get(*at)));
@@ -247,6 +248,18 @@ impl Kubelet {
             self.log_eviction(LogMessage::Unable, "", ctx);
         }
         Some(plan)
+    }
+
+    fn observe_stats_ages(&mut self, pressure: &Pressure, ctx: &SimContext) {
+        let now = ctx.epoch().at(ctx.now);
+        let unit = if self.has(Defect::MetricAgeInMilliseconds) { 1000.0 } else { 1.0 };
+        for threshold in &pressure.thresholds {
+            let observed = pressure.observations.iter().find(|observed| observed.signal == threshold.signal);
+            if let Some(time) = observed.and_then(|observed| observed.time) {
+                let age = now.duration_since(time).as_secs_f64();
+                self.eviction.metrics.observe_stats_age(threshold.signal.as_str(), age * unit);
+            }
+        }
     }
 
     /// Returns the pods whose requests messages contain. Through 1.31 with the gate

@@ -208,6 +208,11 @@ impl Kubelet {
             }
             _ => {}
         }
+        // Since 1.36 (`HandlePodReconcile`).
+        let has_ended = worker.reported.is_terminal() && !PodStatus::of(&old).is_terminal();
+        if has_ended && self.identity.version.at_least(36) {
+            self.retry_resizes(|_, other| other.pending_resize.is_some(), machine, ctx);
+        }
         // The update with the eviction's status allows the containers to be removed
         // (`HandlePodReconcile`).
         if worker.reported.phase == Some(Phase::Failed) && worker.reported.is_evicted() {

@@ -165,7 +165,8 @@ impl Kubelet {
             let record = self.pods.runtime.pods.get(owner)?.containers.iter().find(|r| r.id == container)?;
             let place = worker.manifest.place(&record.name)?;
             let container = worker.manifest.spec.container(place)?;
-            Some(container.memory_limit().is_some())
+            let of_pod = worker.manifest.pod_level_memory_limit();
+            Some(container.memory_limit().is_some() || of_pod.is_some())
         });
         let is_of_node = limited == Some(false) || self.has(Defect::OomOfLimitIsSystemOom);
         if self.running && is_of_node {

@@ -38,9 +38,11 @@ impl Kubelet {
         machine: &mut Machine,
         ctx: &mut SimContext,
     ) -> Result<bool, Rejection> {
-        let wants = shortages
-            .iter()
-            .map(|short| (short.resource.clone(), short.requested - (short.capacity - short.used)));
+        let is_for_all = self.has(Defect::PreemptionFreesTheWholeRequest);
+        let wants = shortages.iter().map(|short| {
+            let free = if is_for_all { 0 } else { short.capacity - short.used };
+            (short.resource.clone(), short.requested - free)
+        });
         let victims = self.victims(&worker.manifest.pod, wants.collect())?;
         let resource = shortages.first().map(|short| short.resource.clone()).unwrap_or_default();
         let now = (PodUid::new(), 0);

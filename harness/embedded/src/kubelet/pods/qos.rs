@@ -67,7 +67,11 @@ fn burstable(
         let all = || pod.spec.containers.iter().chain(&pod.spec.init_containers);
         let own: i64 = all().map(request).sum();
         let of_pod = pod.pod_level_request("memory").map_or(0, |request| request.value());
-        (of_pod - own).max(0) / i64::try_from(all().count()).unwrap_or(1).max(1)
+        let sharers = match defects.has(Defect::OomPodRequestOmitsInitContainers) {
+            true => pod.spec.containers.len(),
+            false => all().count(),
+        };
+        (of_pod - own).max(0) / i64::try_from(sharers).unwrap_or(1).max(1)
     } else {
         0
     };

@@ -197,8 +197,18 @@ impl Manifest {
         format!("/var/log/pods/{namespace}_{name}_{uid}/{container}/{attempt}.log")
     }
 
-    /// Returns the sum of the memory limits in bytes, if all containers have one.
+    /// Returns the memory limit that the pod states for all containers together, in bytes.
+    pub(super) fn pod_level_memory_limit(&self) -> Option<u64> {
+        let limit = self.spec.resources.as_ref()?.limits.as_ref()?.get("memory")?;
+        limit.0.parse::<Quantity>().ok().and_then(|limit| u64::try_from(limit.value()).ok())
+    }
+
+    /// Returns the memory limit of the pod in bytes: the one that it states, or the sum of those of its
+    /// containers, if all have one.
     pub(super) fn memory_limit(&self) -> Option<u64> {
+        if let Some(limit) = self.pod_level_memory_limit() {
+            return Some(limit);
+        }
         let containers = self.pod.spec.containers.iter().chain(&self.pod.spec.init_containers);
         let limits =
             containers.map(|container| container.resources.limits.get("memory").map(Quantity::value));

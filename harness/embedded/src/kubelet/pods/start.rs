@@ -56,6 +56,10 @@ impl Kubelet {
                 Step::Sandbox => {
                     kubelet.make_sandbox(worker, machine, ctx);
                     let group = Cgroup::Pod(worker.manifest.uid.clone());
+                    let limit = worker.manifest.pod_level_memory_limit();
+                    if limit.is_some() && !kubelet.has(Defect::PodMemoryLimitIgnored) {
+                        machine.limit_memory(&group, limit);
+                    }
                     kubelet.stats_appeared(group, machine, ctx);
                 }
                 Step::Image(place) => kubelet.look_up_image(worker, place, ctx),
@@ -407,7 +411,7 @@ impl Kubelet {
         allocatable: Option<u64>,
     ) -> Vec<Mount> {
         let unsized_volumes = self.has(Defect::MemoryVolumeUnsized);
-        let pod_limit = manifest.memory_limit();
+        let pod_limit = manifest.memory_limit().filter(|_| !self.has(Defect::MemoryVolumeIgnoresThePodLimit));
         let ignores_stated = pod_limit.is_some() && self.has(Defect::MemoryVolumeSizedByThePodLimit);
         let mounts = container.volume_mounts.iter().map(|mount| {
             let volume = manifest.spec.volumes.iter().find(|volume| volume.name == mount.name);

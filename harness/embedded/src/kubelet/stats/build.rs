@@ -344,8 +344,8 @@ impl<'a> SummaryBuilder<'a> {
         let time = self.date(measured.at);
         let volume = |volume: &VolumeUse| {
             let fs = match volume.memory {
-                true => self.memory_fs(time, volume.used),
-                false => self.fs(time, volume.used),
+                Some(size) => memory_fs(size, time, volume.used),
+                None => self.fs(time, volume.used),
             };
             VolumeStats { fs, name: volume.name.clone() }
         };
@@ -413,17 +413,16 @@ impl<'a> SummaryBuilder<'a> {
         };
         fs_stats(time, capacity, free, used)
     }
+}
 
-    /// Returns statistics of a part of a tmpfs, whose capacity is the node's memory.
-    fn memory_fs(&self, time: Timestamp, used: DiskUse) -> FsStats {
-        let bytes = self.machine.memory_total();
-        let capacity = DiskUse { bytes, inodes: bytes / 4096 };
-        let free = DiskUse {
-            bytes: capacity.bytes.saturating_sub(used.bytes),
-            inodes: capacity.inodes.saturating_sub(used.inodes),
-        };
-        fs_stats(time, capacity, free, used)
-    }
+/// Returns statistics of a tmpfs of `size` bytes.
+fn memory_fs(size: u64, time: Timestamp, used: DiskUse) -> FsStats {
+    let capacity = DiskUse { bytes: size, inodes: size / 4096 };
+    let free = DiskUse {
+        bytes: capacity.bytes.saturating_sub(used.bytes),
+        inodes: capacity.inodes.saturating_sub(used.inodes),
+    };
+    fs_stats(time, capacity, free, used)
 }
 
 fn fs_stats(time: Timestamp, capacity: DiskUse, free: DiskUse, used: DiskUse) -> FsStats {

@@ -40,8 +40,8 @@ pub(super) struct PodVolumes {
 pub(super) struct VolumeUse {
     pub name: String,
     pub used: DiskUse,
-    /// True if the volume is a tmpfs.
-    pub memory: bool,
+    /// Size of a tmpfs in bytes; `None` for a volume on disk.
+    pub memory: Option<u64>,
     /// True if the volume counts as the pod's ephemeral storage: an emptyDir on disk, a ConfigMap,
     /// or a git repository.
     pub ephemeral: bool,

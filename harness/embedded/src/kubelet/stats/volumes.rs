@@ -54,11 +54,13 @@ fn measured(uid: &str, volume: &Value, machine: &Machine) -> Option<VolumeUse> {
     let name = volume.text("name").to_owned();
     let is = |source: &str| volume.get(source).is_some();
     if is("emptyDir") {
-        let memory = volume["emptyDir"].text("medium") == "Memory";
+        let memory = (volume["emptyDir"].text("medium") == "Memory")
+            .then(|| machine.tmpfs_size(uid, &name).unwrap_or_else(|| machine.memory_total()));
         let used = machine.volume(uid, &name);
-        return Some(VolumeUse { name, used, memory, ephemeral: !memory });
+        return Some(VolumeUse { name, used, memory, ephemeral: memory.is_none() });
     }
     let disk = is("configMap") || is("gitRepo");
     let memory = is("projected") || is("secret") || is("downwardAPI");
-    (disk || memory).then_some(VolumeUse { name, used: PROJECTED, memory, ephemeral: disk })
+    let memory = memory.then(|| machine.memory_total());
+    (disk || memory.is_some()).then_some(VolumeUse { name, used: PROJECTED, memory, ephemeral: disk })
 }

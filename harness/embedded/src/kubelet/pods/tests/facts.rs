@@ -38,10 +38,13 @@ fn container_reads_oom_score_of_qos_class() {
 
 #[test]
 fn a_container_leaves_a_termination_message() {
+    const LONG: &str = "i=0; while [ $i -lt 500 ]; do printf 0123456789 >> /dev/termination-log; i=$((i + 1)); done; \
+                        printf why >> /dev/termination-log; exit 3";
     let mut lab = Lab::new(33);
     for (name, script, expected) in [
         ("meminfo", "cat /proc/meminfo > /dev/termination-log", Some("MemTotal:       16777216 kB\n")),
         ("failed", "printf why > /dev/termination-log; exit 3", Some("why")),
+        ("long", LONG, Some("")),
         ("silent", "echo printed", None),
     ] {
         lab.pod(name, json!({"restartPolicy": "Never", "containers": [prints(script, json!({}))]}));
@@ -49,6 +52,10 @@ fn a_container_leaves_a_termination_message() {
         let pod = lab.get(name).unwrap();
         let terminated = &pod["status"]["containerStatuses"][0]["state"]["terminated"];
         let message = terminated["message"].as_str();
+        if name == "long" {
+            let end = message.unwrap_or_default();
+            assert!(end.len() == 4096 && end.ends_with("789why"), "{pod}");
+        }
         assert!(
             message.is_some_and(|text| text.starts_with(expected.unwrap_or_default())) == expected.is_some(),
             "{pod}"
