@@ -159,15 +159,15 @@ fn suites_are_complete() {
     let expected = [
         ("end-state", 13),
         ("file-systems", 7),
-        ("limits", 19),
+        ("limits", 21),
         ("message", 15),
-        ("out-of-memory", 9),
+        ("out-of-memory", 10),
         ("pids", 6),
-        ("ranking", 21),
-        ("relatives", 20),
-        ("signals", 9),
+        ("ranking", 24),
+        ("relatives", 22),
+        ("signals", 10),
         ("storage", 10),
-        ("thresholds", 27),
+        ("thresholds", 28),
     ];
     assert_eq!(suites, expected.map(|(suite, cases)| (suite.to_owned(), cases)).into());
 }

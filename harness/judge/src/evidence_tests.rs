@@ -219,6 +219,24 @@ fn an_evicted_pod_without_statistics_explains_a_failure() {
     assert_eq!(again.verdict, Verdict::Failed, "{again:#?}");
 }
 
+/// A kubelet that admits what it should reject may evict it before it has measured it.
+#[test]
+fn statistics_do_not_explain_that_a_pod_was_admitted() {
+    let with_expect = |expect: &str| {
+        let mut observed = observations();
+        let mut event = event("web", "2026-11-21T00:45:46Z");
+        event["message"] = json!("The node was low on resource: memory. ");
+        event["firstTimestamp"] = "2026-11-21T00:45:46Z".into();
+        observed["events"] = json!([event]);
+        observed["samples"] = json!([sample(43, &["db"]), sample(45, &["db"])]);
+        result(&case(expect, ""), observed)
+    };
+    let ranked = with_expect("{evicted: [db]}");
+    assert_inconclusive(&ranked, InconclusiveReason::EvidenceLost, "no statistics of web when it evicted it");
+    let admitted = with_expect("{evicted: [], rejected: [web]}");
+    assert_eq!(admitted.verdict, Verdict::Failed, "{admitted:#?}");
+}
+
 #[test]
 fn missing_evidence_that_is_not_read_does_not_matter() {
     let mut observed = observations();

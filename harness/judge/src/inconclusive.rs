@@ -116,7 +116,9 @@ fn without_pressure(case: &Case, evidence: &CaseEvidence<'_>) -> Option<Inconclu
     }
     let mut evicted = evidence.pods.iter().filter(|pod| pod.was_evicted()).peekable();
     if evicted.peek().is_some() {
-        evicted.find_map(|pod| missing_statistics(pod, evidence))
+        evicted
+            .filter(|pod| !is_to_be_rejected(case, &pod.name))
+            .find_map(|pod| missing_statistics(pod, evidence))
     } else if has_pressure_eviction(pressure.signal.resource(), evidence) {
         // Of a pod that a controller made. It may have ended the pressure between two samples.
         None
@@ -143,7 +145,7 @@ pub(crate) fn of_failure(
         .or_else(|| pods().find_map(never_started))
         .or_else(|| of_pass(case, evidence))
         .or_else(|| expected().find_map(|pod| missing_statistics(pod, evidence)))
-        .or_else(|| unmeasured_victim(evidence))
+        .or_else(|| unmeasured_victim(case, evidence))
         .or_else(|| stats_outrun(expectation, evidence))
         .or_else(|| ranking_outrun(evidence))
         .or_else(|| reclaim_pending(expectation, evidence))
@@ -301,10 +303,12 @@ fn missing_statistics(pod: &PodEvidence<'_>, evidence: &CaseEvidence<'_>) -> Opt
 /// Summary before did not list: the kubelet evicts pods that it does not measure first, and does
 /// not name their containers. A pod that still terminates is evicted again, without statistics: its
 /// first eviction counts.
-fn unmeasured_victim(evidence: &CaseEvidence<'_>) -> Option<Inconclusive> {
+fn unmeasured_victim(case: &Case, evidence: &CaseEvidence<'_>) -> Option<Inconclusive> {
+    let of_case = |event: &EvictedEvent| evidence.pods.iter().find(|pod| pod.pod.metadata.uid == event.uid);
     let is_unmeasured = |event: &&EvictedEvent| {
         let is_again = |other: &EvictedEvent| other.uid == event.uid && other.at < event.at;
-        if evidence.evictions.iter().any(is_again) {
+        let was_admitted = of_case(event).is_some_and(|pod| is_to_be_rejected(case, &pod.name));
+        if was_admitted || evidence.evictions.iter().any(is_again) {
             return false;
         }
         let is_for_pressure = matches!(event.message.parse(), Ok(EvictionMessage::NodePressure(_)));
@@ -313,9 +317,14 @@ fn unmeasured_victim(evidence: &CaseEvidence<'_>) -> Option<Inconclusive> {
         is_for_pressure && last.is_some_and(|sample| !lists_containers(sample, &event.uid))
     };
     let event = evidence.evictions.iter().find(is_unmeasured)?;
-    let of_case = evidence.pods.iter().find(|pod| pod.pod.metadata.uid == event.uid);
-    let name = of_case.map_or(&event.pod, |pod| &pod.name);
+    let name = of_case(event).map_or(&event.pod, |pod| &pod.name);
     Some(not_measured(name, "when it evicted it"))
+}
+
+/// Reports whether admission should have rejected a pod: its eviction later on is no question of
+/// statistics.
+fn is_to_be_rejected(case: &Case, pod: &str) -> bool {
+    case.expect.rejected.iter().flatten().any(|name| name.as_str() == pod)
 }
 
 /// Reports whether there are samples of about a time, and none lists the containers of a pod.

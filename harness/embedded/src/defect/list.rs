@@ -66,6 +66,8 @@ defects! {
         MessageOmitsPodRequest since 34 = "The message does not name a pod with a pod-level request.",
         MessageOmitsLogs = "The usage of ephemeral storage in the message does not include logs.",
         MessageOmitsLayers = "The usage of ephemeral storage in the message does not include writable layers.",
+        MessageThresholdWithReclaim = "The threshold in the message includes evictionMinimumReclaim.",
+        MessageRequestIsPending since 33 = "The message gives the requests of a resize that the node has no room for.",
     }
     Annotations {
         AnnotationsMissing = "The Evicted event has no annotations.",
@@ -105,6 +107,11 @@ defects! {
         PidRankIgnoresProcesses since 31 = "The number of processes does not decide under PID pressure.",
         PidRankFewestFirst since 31 = "The pod with the fewest processes ranks first under PID pressure.",
         RankEvictsTwo = "One pass evicts two pods.",
+        RankOmitsInitRequests = "Requests of plain init containers do not count in the request of the pod.",
+        MemoryRankByRatio = "The usage in proportion to the memory request decides instead of the excess over it.",
+        DiskRankOmitsSidecars since 29 = "Layers and logs of sidecars do not count in the disk usage of a pod.",
+        DiskRankSplitOmitsLayers since 29 = "With different file systems for images and layers, layers do not count for nodefs.",
+        RankSparesTerminating = "A pod that is being deleted is not evicted.",
     }
     Grace {
         HardGraceIsOwn since 31 = "A pod evicted by a hard threshold gets its own grace period.",
@@ -127,6 +134,7 @@ defects! {
         SidecarsStopInOrder since 29 = "Sidecars are stopped in the order of their start.",
         SidecarWaitNotSubtracted since 29 = "The grace period of a sidecar begins after the end of the regular containers.",
         MinimumGraceMissing = "A container whose grace period is used up gets no time between SIGTERM and SIGKILL.",
+        PreStopHookUnlimited = "A preStop hook is not ended by the end of the grace period.",
     }
     Threshold {
         SoftActsAtOnce = "A soft threshold acts without its grace period.",
@@ -161,6 +169,10 @@ defects! {
         HundredPercentMet = "A threshold of 100 % is always met instead of disabled.",
         LoopWaitsAfterEviction = "The eviction manager evaluates thresholds 10 s after an evicted pod was cleaned up, not at once.",
         LoopEveryThirtySeconds = "The eviction manager evaluates thresholds every 30 s.",
+        LoopSkipsCleanup = "The eviction manager evaluates thresholds before the volumes of an evicted pod are removed.",
+        SoftGraceIsShortest = "All soft thresholds have the shortest of the configured grace periods.",
+        ImagefsInodesOfNodefs = "The free inodes of imagefs and containerfs are those of nodefs.",
+        PodsLimitIsAllocatable = "The memory limit of the cgroup of all pods does not include the hard threshold.",
     }
     Conditions {
         MemoryPressureMissing = "The node does not report MemoryPressure.",
@@ -177,6 +189,9 @@ defects! {
         MemoryTaintMissing = "Memory pressure does not taint the node.",
         DiskTaintMissing = "Disk pressure does not taint the node.",
         PidTaintMissing = "PID pressure does not taint the node.",
+        PressureOfInodesMissing = "Too few free inodes do not cause DiskPressure.",
+        PressureTransitionOfAll = "A change of one pressure condition changes the lastTransitionTime of all.",
+        PressureHeartbeatStale = "The lastHeartbeatTime of a pressure condition changes only with its status.",
     }
     Admission {
         AdmissionAdmitsBestEffort = "A node under memory pressure admits BestEffort pods.",
@@ -194,6 +209,10 @@ defects! {
         AdmissionReasonDiffers = "A rejected pod has the reason NodePressure instead of Evicted.",
         AdmissionWithoutEvent = "The rejection of a pod causes no event.",
         AdmissionIsCounted = "kubelet_evictions counts rejected pods.",
+        AdmissionIgnoresTolerationOfAll = "A node under memory pressure rejects BestEffort pods that tolerate all taints.",
+        AdmissionNamesFirstCondition = "The message of a rejection names only one of several conditions.",
+        AdmissionIgnoresTransition = "A node admits pods as soon as the pressure has ended, although it still reports the condition.",
+        AdmissionCountsEnded = "Requests of pods that have ended count at admission until their objects are deleted.",
     }
     Critical {
         CriticalIsEvicted = "A pod of a system priority class is evicted.",
@@ -232,6 +251,7 @@ defects! {
         VolumeLimitDoubled = "Size limits of emptyDir volumes are enforced at twice their value.",
         VolumeLimitOfFirst = "Only the size limit of a pod's first emptyDir is enforced.",
         VolumeLimitZeroEnforced = "A size limit of 0 is enforced instead of ignored.",
+        PodLimitNeedsAllLimits = "The total limit of a pod is enforced only if all its regular containers have one.",
     }
     // From 1.29 to 1.31, the kubelet applies a threshold on nodefs at random as one on containerfs,
     // for which it deletes nothing.
@@ -242,6 +262,7 @@ defects! {
         ReclaimDeletesPinned except 29 to 31 = "Pinned images are deleted, too.",
         ReclaimMinimumIgnored except 29 to 31 = "Deleting images is enough without evictionMinimumReclaim.",
         ReclaimWithoutCheck except 29 to 31 = "A pod is evicted even if deleting containers and images was enough.",
+        ReclaimCheckSparesSoft except 29 to 31 = "Deleting images is enough although a soft threshold is still crossed.",
     }
     Metrics {
         MetricMissing = "kubelet_evictions counts no eviction.",
@@ -250,6 +271,8 @@ defects! {
         MetricSignalIsMemory = "kubelet_evictions counts every pressure under memory.available.",
         MetricLimitIsPod = "kubelet_evictions counts every limit under ephemeralpodfs.limit.",
         MetricAgeInMilliseconds = "kubelet_eviction_stats_age_seconds is in milliseconds.",
+        MetricAgeOfFirst = "kubelet_eviction_stats_age_seconds counts only the threshold that decides.",
+        MetricAllocatableIsMemory = "kubelet_evictions counts evictions for allocatable memory under memory.available.",
     }
     Events {
         EvictedEventMissing = "The Evicted event is missing.",
@@ -275,6 +298,9 @@ defects! {
         StatusExitCodesLost = "Containers of evicted pods end with exit code 0 and Completed.",
         StatusRevertsAtRestart = "A restart of the kubelet starts an evicted pod again.",
         StatusDeletesPod = "The kubelet deletes the API object of an evicted pod.",
+        StatusTerminalEarly = "A pod is reported as evicted while its containers still run.",
+        StatusRestartCounted = "The end of a container by an eviction counts as a restart.",
+        StatusSidecarsExitLost since 29 = "Sidecars of evicted pods end with exit code 0 and Completed.",
     }
     Disruption {
         DisruptionMissing = "A pod evicted under pressure has no condition DisruptionTarget.",
@@ -300,6 +326,7 @@ defects! {
         PodMemoryLimitIgnored since 34 = "Pod-level memory limits are not enforced.",
         OomOfLimitIsSystemOom = "A container over its own memory limit causes a SystemOOM event.",
         OomSidecarOfOtherVersion since 29 = "The oom_score_adj of a sidecar is by its own request since 1.32, by the smallest other one before.",
+        ResizeKeepsLimit since 33 = "A resize does not change the memory limit of a running container.",
     }
     Preemption {
         PreemptionGraceIsOne = "A preempted pod gets a grace period of 1 s.",
@@ -315,6 +342,8 @@ defects! {
         PreemptionWithoutEvent = "The preemption of a pod causes no event.",
         PreemptionWithoutDisruption = "A preempted pod has no condition DisruptionTarget.",
         PreemptionIsCounted = "kubelet_evictions counts preempted pods.",
+        PreemptionForFirstResource = "A critical pod preempts pods only for the first resource that is missing.",
+        PreemptionSparesLowerCritical = "A critical pod does not preempt critical pods of lower priority.",
     }
     Summary {
         // Kubelets have sidecars since 1.29 (feature gate `SidecarContainers`).
@@ -331,6 +360,7 @@ defects! {
         SummaryOmitsProcesses since 31 = "The Summary has no process counts.",
         SummaryProcessesOfLargest since 31 = "The process count of a pod is that of its largest container.",
         SummaryOmitsVolumes = "The Summary has no volumes.",
+        SummaryVolumesMeasuredOnce = "Volumes are measured only once.",
     }
     Notifier {
         NotifierMissing = "The kubelet does not register for memory notifications.",

@@ -111,7 +111,7 @@ impl Settings {
             let left = capacity.saturating_sub(u64::try_from(kept).unwrap_or(0));
             enforced.iter().any(|what| what == "pods").then_some(left)
         };
-        let settings = Self {
+        let mut settings = Self {
             gates,
             transition: all.get("evictionPressureTransitionPeriod").and_then(length).unwrap_or_default(),
             max_pod_grace: number("evictionMaxPodGracePeriod").unwrap_or(0),
@@ -128,6 +128,11 @@ impl Settings {
             thresholds,
             reserved,
         };
+        if identity.options.defects.has(Defect::PodsLimitIsAllocatable) {
+            let memory = identity.options.memory;
+            let kept = u64::try_from(settings.reserved_amount("memory", memory).value()).unwrap_or(0);
+            settings.pods_limit = settings.pods_limit.map(|_| memory.saturating_sub(kept));
+        }
         settings.check_allocatable(identity)?;
         Ok(settings)
     }

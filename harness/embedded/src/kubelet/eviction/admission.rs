@@ -30,10 +30,17 @@ impl Kubelet {
             qos: applicant.qos_class(),
             critical: applicant.is_critical() && !self.has(Defect::AdmissionRejectsCritical),
             tolerates_memory_pressure: tolerates_memory_pressure(pod)
+                && (!self.has(Defect::AdmissionIgnoresTolerationOfAll) || names_a_taint(pod))
                 || self.has(Defect::AdmissionAcceptsOtherToleration) && tolerates_no_schedule(pod),
         };
         let message = admission_rejection(&conditions, attributes);
-        self.rejection_with_defects(message, &conditions, &attributes).map(|message| message.to_string())
+        let mut message = self.rejection_with_defects(message, &conditions, &attributes);
+        if self.has(Defect::AdmissionNamesFirstCondition)
+            && let Some(EvictionMessage::Rejected { conditions, .. }) = &mut message
+        {
+            conditions.truncate(1);
+        }
+        message.map(|message| message.to_string())
     }
 
     /// Returns the conditions that admission considers.
@@ -43,7 +50,11 @@ impl Kubelet {
             NodeCondition::DiskPressure => self.has(Defect::AdmissionIgnoresDisk),
             NodeCondition::PidPressure => self.has(Defect::AdmissionIgnoresPids),
         };
-        self.conditions().iter().copied().filter(|condition| !is_ignored(condition)).collect()
+        let manager = self.eviction.manager.as_ref().filter(|_| self.has(Defect::AdmissionIgnoresTransition));
+        let has_ended =
+            |condition: &NodeCondition| manager.is_some_and(|manager| !manager.is_under(*condition));
+        let counts = |condition: &NodeCondition| !is_ignored(condition) && !has_ended(condition);
+        self.conditions().iter().copied().filter(counts).collect()
     }
 
     /// Returns the rejection of a kubelet whose admission has defects.
@@ -77,6 +88,12 @@ impl Kubelet {
 /// Returns whether a pod tolerates any taint of the effect `NoSchedule`.
 fn tolerates_no_schedule(pod: &Value) -> bool {
     pod.spec().items("tolerations").any(|toleration| toleration.text("effect") == "NoSchedule")
+}
+
+/// Returns whether a toleration of a pod names the memory-pressure taint.
+fn names_a_taint(pod: &Value) -> bool {
+    let mut keys = pod.spec().items("tolerations").map(|toleration| toleration.text("key"));
+    keys.any(|key| key == "node.kubernetes.io/memory-pressure")
 }
 
 /// Returns whether a pod tolerates the memory-pressure taint, which has no value.

@@ -25,7 +25,14 @@ pub(super) fn exceeded_limits(
     }
     let limited = limited(pod, defects);
     let counted = counted_stats(pod, stats, defects);
+    let needs_all = defects.has(Defect::PodLimitNeedsAllLimits);
+    let mut containers = pod.spec.containers.iter();
+    let lacks_one = containers.any(|one| !one.resources.limits.contains_key("ephemeral-storage"));
+    let is_enforced = |message: &EvictionMessage| {
+        !(needs_all && lacks_one && matches!(message, EvictionMessage::PodLimit { .. }))
+    };
     let messages = exceeded_storage_limits(version, &limited, &counted, dedicated_imagefs);
+    let messages = messages.filter(is_enforced);
     let named = |message| match message {
         EvictionMessage::ContainerLimit { limit, .. } if defects.has(Defect::ContainerLimitNamesFirst) => {
             let container = pod.spec.containers.first().map_or_else(String::new, |first| first.name.clone());

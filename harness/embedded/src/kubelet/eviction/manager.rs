@@ -151,6 +151,11 @@ impl Manager {
         &self.conditions
     }
 
+    /// Returns whether a threshold of a condition was met in the last pass.
+    pub(crate) fn is_under(&self, condition: NodeCondition) -> bool {
+        self.first_met.iter().any(|(threshold, _)| threshold.signal.condition() == condition)
+    }
+
     /// Returns the indexes of the critical candidates that exceeded a limit in the last pass, once
     /// for each kind of limit: `evictPod` logs them instead of evicting them.
     pub(crate) fn spared(&self) -> &[usize] {
@@ -319,6 +324,7 @@ impl Manager {
     fn lacks_condition(&self, threshold: &Threshold) -> bool {
         self.has(Defect::PressureOfAllocatableMissing)
             && threshold.signal == Signal::AllocatableMemoryAvailable
+            || self.has(Defect::PressureOfInodesMissing) && threshold.signal.resource() == Resource::Inodes
     }
 
     fn transition(&self) -> Duration {
@@ -337,7 +343,12 @@ impl Manager {
     pub(crate) fn relieved(&self, sample: &Sample) -> bool {
         let observations = observations(&sample.node, &self.settings.defects);
         let with_minimum = !self.has(Defect::ReclaimMinimumIgnored);
-        let is_met = |thresholds: &[Threshold]| !met(thresholds, &observations, |_| with_minimum).is_empty();
+        let is_spared =
+            |threshold: &Threshold| self.has(Defect::ReclaimCheckSparesSoft) && threshold.grace.is_some();
+        let is_met = |thresholds: &[Threshold]| {
+            let met = met(thresholds, &observations, |_| with_minimum);
+            met.iter().any(|threshold| !is_spared(threshold))
+        };
         !self.has(Defect::ReclaimWithoutCheck) && !is_met(&self.thresholds) && !is_met(&self.appended)
     }
 
@@ -400,16 +411,29 @@ impl Manager {
             annotations,
             grace: self.grace(pressure.thresholds.first(), candidate.grace),
             disruption: self.settings.gates.disruption_conditions && !defects.has(Defect::DisruptionMissing),
-            signal: match defects.has(Defect::MetricSignalIsMemory) {
-                true => Signal::MemoryAvailable.as_str(),
-                false => pressure.signal().as_str(),
+            signal: match pressure.signal() {
+                _ if defects.has(Defect::MetricSignalIsMemory) => Signal::MemoryAvailable.as_str(),
+                Signal::AllocatableMemoryAvailable if defects.has(Defect::MetricAllocatableIsMemory) => {
+                    Signal::MemoryAvailable.as_str()
+                }
+                signal => signal.as_str(),
             },
         }
     }
 
     /// Returns the part of the message about the threshold.
     fn clause(&self, pressure: &Pressure) -> Option<ThresholdClause> {
-        let clause = pressure.clause()?;
+        let mut clause = pressure.clause()?;
+        if self.has(Defect::MessageThresholdWithReclaim) {
+            let threshold = pressure.thresholds.first();
+            let observed = pressure.observations.iter().find(|one| one.signal == pressure.signal());
+            let reclaim = threshold.and_then(|threshold| threshold.min_reclaim.as_ref());
+            if let Some(reclaim) =
+                reclaim.and_then(|reclaim| reclaim.resolve(observed.and_then(|one| one.capacity.as_ref())))
+            {
+                clause.quantity = clause.quantity + &reclaim;
+            }
+        }
         if !self.has(Defect::MessageQuotesOtherThreshold) {
             return Some(clause);
         }
@@ -530,6 +554,14 @@ fn observations(node: &NodeStats, defects: &Defects) -> Vec<Observation> {
     if defects.has(Defect::PercentOfAvailable) {
         all.iter_mut().for_each(|one| one.capacity = Some(one.available.clone()));
     }
+    if defects.has(Defect::ImagefsInodesOfNodefs)
+        && let Some(source) = all.iter().find(|one| one.signal == Signal::NodefsInodesFree).cloned()
+    {
+        let others = [Signal::ImagefsInodesFree, Signal::ContainerfsInodesFree];
+        for one in all.iter_mut().filter(|one| others.contains(&one.signal)) {
+            (one.available, one.capacity) = (source.available.clone(), source.capacity.clone());
+        }
+    }
     all
 }
 
@@ -565,6 +597,11 @@ fn defective(mut thresholds: Vec<Threshold>, defects: &Defects) -> Vec<Threshold
         };
         let copies: Vec<_> = thresholds.iter().filter(soft).map(of_allocatable).collect();
         thresholds.extend(copies);
+    }
+    if defects.has(Defect::SoftGraceIsShortest) {
+        let shortest = thresholds.iter().filter_map(|threshold| threshold.grace).min();
+        let soft = thresholds.iter_mut().filter(|threshold| threshold.grace.is_some());
+        soft.for_each(|threshold| threshold.grace = shortest);
     }
     if defects.has(Defect::MinimumReclaimDoubled) {
         for reclaim in thresholds.iter_mut().filter_map(|threshold| threshold.min_reclaim.as_mut()) {

@@ -3,7 +3,7 @@
 use std::cmp::{Ordering, Reverse};
 
 use evictlab_rules::KubeletVersion;
-use evictlab_rules::pod::Pod;
+use evictlab_rules::pod::{Container, Pod};
 use evictlab_rules::ranking::{RankedPod, RequestComparison, compare_with_request, rank_pods};
 use evictlab_rules::summary::PodStats;
 use evictlab_rules::threshold::{FsLayout, Resource, Signal};
@@ -25,6 +25,8 @@ enum Key {
     Excess,
     /// Smaller excess over the request first.
     LeastExcess,
+    /// Larger usage in proportion to the request first.
+    Ratio,
     /// Larger usage first.
     Usage,
     /// More processes first.
@@ -53,6 +55,18 @@ pub(super) fn rank(
         return rank_pods(version, signal, layout, pods);
     }
     let layout = if defects.has(Defect::DiskRankIgnoresLayout) { FsLayout::Single } else { layout };
+    let (layout, signal) = match layout {
+        FsLayout::SplitImagefs if defects.has(Defect::DiskRankSplitOmitsLayers) => match signal {
+            Signal::NodefsAvailable | Signal::ContainerfsAvailable => {
+                (FsLayout::DedicatedImagefs, Signal::NodefsAvailable)
+            }
+            Signal::NodefsInodesFree | Signal::ContainerfsInodesFree => {
+                (FsLayout::DedicatedImagefs, Signal::NodefsInodesFree)
+            }
+            signal => (layout, signal),
+        },
+        layout => (layout, signal),
+    };
     let version = match defects.has(Defect::RankOmitsSidecarRequests) {
         true => KubeletVersion::from_minor(33),
         false => version.clone(),
@@ -60,7 +74,7 @@ pub(super) fn rank(
     let by_bytes = defects.has(Defect::InodeRankByBytes) && signal.resource() == Resource::Inodes;
     let signal = if by_bytes { Signal::NodefsAvailable } else { signal };
     let figures = |pod: &RankedPod<'_>| {
-        let stats = pod.stats.map(|stats| counted_stats(stats, defects));
+        let stats = pod.stats.map(|stats| counted_stats(pod.pod, stats, defects));
         let counted = counted_spec(pod.pod, defects);
         let seen = RankedPod { pod: &counted, stats: stats.as_ref() };
         Figures {
@@ -90,6 +104,9 @@ fn counted_spec(pod: &Pod, defects: &Defects) -> Pod {
     if defects.has(Defect::RankOmitsPodRequests) {
         counted.spec.resources = None;
     }
+    if defects.has(Defect::RankOmitsInitRequests) {
+        counted.spec.init_containers.retain(Container::is_sidecar);
+    }
     if defects.has(Defect::RankRequestOfFirst) {
         counted.spec.containers.truncate(1);
         counted.spec.init_containers.clear();
@@ -107,7 +124,7 @@ fn counted_spec(pod: &Pod, defects: &Defects) -> Pod {
 }
 
 /// Returns the statistics of a pod that count in the ranking.
-fn counted_stats(stats: &PodStats, defects: &Defects) -> PodStats {
+fn counted_stats(pod: &Pod, stats: &PodStats, defects: &Defects) -> PodStats {
     let mut counted = stats.clone();
     if defects.has(Defect::MemoryRankUsageOfFirst) {
         counted.memory = counted.containers.first().and_then(|first| first.memory.clone());
@@ -116,6 +133,10 @@ fn counted_stats(stats: &PodStats, defects: &Defects) -> PodStats {
         counted.volume.clear();
     }
     for container in &mut counted.containers {
+        let is_init = pod.spec.init_containers.iter().any(|init| init.name == container.name);
+        if defects.has(Defect::DiskRankOmitsSidecars) && is_init {
+            (container.logs, container.rootfs) = (None, None);
+        }
         if defects.has(Defect::DiskRankOmitsLogs) {
             container.logs = None;
         }
@@ -142,6 +163,7 @@ fn keys(resource: Resource, defects: &Defects) -> Vec<Key> {
             vec![Key::Priority, Key::Exceeds, Key::Excess]
         }
         Resource::Memory if has(Defect::MemoryRankByUsage) => vec![Key::Exceeds, Key::Priority, Key::Usage],
+        Resource::Memory if has(Defect::MemoryRankByRatio) => vec![Key::Exceeds, Key::Priority, Key::Ratio],
         Resource::Memory if has(Defect::MemoryRankLeastFirst) => {
             vec![Key::Exceeds, Key::Priority, Key::LeastExcess]
         }
@@ -172,6 +194,7 @@ impl Key {
             Self::OverflowingPriority => (left.priority as i32).wrapping_sub(right.priority as i32).cmp(&0),
             Self::Excess => by_request(|one, other| other.excess.cmp(&one.excess)),
             Self::LeastExcess => by_request(|one, other| one.excess.cmp(&other.excess)),
+            Self::Ratio => by_request(|one, other| ratio(other).total_cmp(&ratio(one))),
             Self::Usage => by_request(|one, other| other.usage.cmp(&one.usage)),
             Self::Processes | Self::FewestProcesses => match (left.processes, right.processes) {
                 (Some(left), Some(right)) if matches!(self, Self::Processes) => right.cmp(&left),
@@ -180,6 +203,11 @@ impl Key {
             },
         }
     }
+}
+
+/// Returns the usage in proportion to the request.
+fn ratio(compared: &RequestComparison) -> f64 {
+    compared.usage.value() as f64 / compared.request.value() as f64
 }
 
 #[cfg(test)]

@@ -107,6 +107,9 @@ impl Kubelet {
             let period = if self.has(Defect::LoopEveryThirtySeconds) { PERIOD * 3 } else { PERIOD };
             return self.schedule_loop(SYNC_LOOP, ctx.now + period, EvictionEvent::Synchronize, ctx);
         }
+        if self.has(Defect::LoopSkipsCleanup) {
+            return self.schedule_loop(SYNC_LOOP, ctx.now, EvictionEvent::Synchronize, ctx);
+        }
         self.log_eviction(LogMessage::Waiting, &format!("pods={}", names(evicted.iter())), ctx);
         self.set_loop_state(SYNC_LOOP, Work::CleaningUp { pods: evicted, until: ctx.now + CLEANUP_TIMEOUT });
         self.schedule_loop(SYNC_LOOP, ctx.now + CLEANUP_POLL, EvictionEvent::Poll, ctx);

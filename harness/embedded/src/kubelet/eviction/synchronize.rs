@@ -7,6 +7,7 @@ use evictlab_rules::quantity::Quantity;
 use evictlab_rules::summary::Sample;
 use evictlab_rules::threshold::{FsLayout, Resource};
 use rand::seq::SliceRandom;
+use serde::Deserialize;
 
 use super::log_message::{LogMessage, name, names};
 use super::manager::{Candidate, Manager, Plan, Pressure, Settings, SyncResult, Victim};
@@ -149,6 +150,9 @@ impl Kubelet {
         let Some(sample) = self.fresh_sample(machine, ctx) else { return Vec::new() };
         self.arm_notifiers(&sample, machine, ctx);
         let mut active = self.pods.active();
+        if self.has(Defect::RankSparesTerminating) {
+            active.retain(|pod| !pod.object.is_deleting());
+        }
         // The pod manager returns pods from a map.
         active.shuffle(ctx.rng);
         let stated = self.stated_pods(&active);
@@ -253,7 +257,8 @@ impl Kubelet {
     fn observe_stats_ages(&mut self, pressure: &Pressure, ctx: &SimContext) {
         let now = ctx.epoch().at(ctx.now);
         let unit = if self.has(Defect::MetricAgeInMilliseconds) { 1000.0 } else { 1.0 };
-        for threshold in &pressure.thresholds {
+        let counted = if self.has(Defect::MetricAgeOfFirst) { 1 } else { pressure.thresholds.len() };
+        for threshold in pressure.thresholds.iter().take(counted) {
             let observed = pressure.observations.iter().find(|observed| observed.signal == threshold.signal);
             if let Some(time) = observed.and_then(|observed| observed.time) {
                 let age = now.duration_since(time).as_secs_f64();
@@ -267,6 +272,9 @@ impl Kubelet {
     /// for memory (`evictionMessage` in helpers.go), which an API server without the gate drops.
     fn stated_pods(&self, active: &[ActivePod]) -> Vec<Option<Pod>> {
         let reads_status = self.config.settings.gates.message_reads_status;
+        if self.has(Defect::MessageRequestIsPending) {
+            return active.iter().map(|active| Pod::deserialize(&*active.object).ok()).collect();
+        }
         active.iter().map(|active| reads_status.then(|| with_allocated_memory(active))).collect()
     }
 

@@ -110,7 +110,7 @@ impl Kubelet {
             .pods
             .workers
             .values()
-            .filter(|worker| worker.is_active())
+            .filter(|worker| worker.is_active() || !worker.removed && self.has(Defect::AdmissionCountsEnded))
             .map(|worker| &worker.manifest.pod)
             .collect();
         let mut shortages = Vec::new();

@@ -29,8 +29,7 @@ impl Kubelet {
     /// `EvictionEvent::Stopped` when the containers have ended or the kubelet has stopped waiting
     /// for them.
     ///
-    /// A pod that is already being killed keeps its reason; only its grace period can become
-    /// shorter.
+    /// A pod that is already being killed keeps its reason and its grace period.
     pub(in crate::kubelet) fn evict(
         &mut self,
         pod: &str,
@@ -99,8 +98,8 @@ impl Kubelet {
         Some(number)
     }
 
-    /// Starts to terminate a pod, or shortens its grace period. The deletion and the pod's spec
-    /// also limit `grace`.
+    /// Starts to terminate a pod, unless it terminates already. The deletion and the pod's spec also
+    /// limit `grace`.
     pub(super) fn terminate(
         &mut self,
         worker: &mut Worker,
@@ -109,22 +108,12 @@ impl Kubelet {
         machine: &mut Machine,
         ctx: &mut SimContext,
     ) {
-        let before = worker.stopping.as_ref().filter(|stopping| stopping.pod);
-        let before = before.map(|stopping| stopping.grace.as_secs());
-        let seconds = self.effective_grace(worker, before.unwrap_or(0), grace);
+        // The context of the running termination is not that of the pod worker, which a shorter grace
+        // period cancels: kubernetes/kubernetes#113606.
         if worker.stage == Stage::Terminating {
-            // Containers that are being stopped are stopped again only with a shorter grace period.
-            let stops = worker.stopping.as_ref().is_some_and(|stopping| !stopping.containers.is_empty());
-            if stops && before.is_some_and(|before| seconds < before) {
-                // The reason is recorded only when it applies to the running termination.
-                if let (Some(reason), Some(mut status)) = (&reason, worker.status.clone()) {
-                    status::end(&mut status, reason, worker.generation(&self.identity.version));
-                    self.keep_status(worker, status, ctx);
-                }
-                self.stop_all(worker, Duration::from_secs(seconds), true, machine, ctx);
-            }
             return;
         }
+        let seconds = self.effective_grace(worker, grace);
         worker.steps.clear();
         worker.stage = Stage::Terminating;
         let host = self.host(ctx);
@@ -136,12 +125,11 @@ impl Kubelet {
         self.stop_all(worker, Duration::from_secs(seconds), true, machine, ctx);
     }
 
-    /// Computes `calculateEffectiveGracePeriod` of pod_workers.go: the grace period can only become
-    /// shorter. Until 1.30 an override of 0 is ignored and the pod's own period is used; since 1.31
-    /// it results in 1 (kubernetes/kubernetes#124063). A negative override results in 1 in all
-    /// versions.
-    fn effective_grace(&self, worker: &Worker, before: u64, grace: Option<i64>) -> u64 {
-        let mut seconds = i64::try_from(before).unwrap_or(i64::MAX);
+    /// Computes `calculateEffectiveGracePeriod` of pod_workers.go: the shorter period counts.
+    /// Until 1.30 an override of 0 is ignored and the pod's own period is used; since 1.31 it results
+    /// in 1 (kubernetes/kubernetes#124063). A negative override results in 1 in all versions.
+    fn effective_grace(&self, worker: &Worker, grace: Option<i64>) -> u64 {
+        let mut seconds = 0;
         let mut is_overridden = false;
         let deletion = worker.object.metadata().read::<Option<i64>>("deletionGracePeriodSeconds");
         for wanted in [deletion, grace].into_iter().flatten() {

@@ -43,7 +43,8 @@ impl Kubelet {
             let free = if is_for_all { 0 } else { short.capacity - short.used };
             (short.resource.clone(), short.requested - free)
         });
-        let victims = self.victims(&worker.manifest.pod, wants.collect())?;
+        let counted = if self.has(Defect::PreemptionForFirstResource) { 1 } else { shortages.len() };
+        let victims = self.victims(&worker.manifest.pod, wants.take(counted).collect())?;
         let resource = shortages.first().map(|short| short.resource.clone()).unwrap_or_default();
         let now = (PodUid::new(), 0);
         let preemption = Preemption { pod: worker.manifest.uid.clone(), resource, now, next: victims.into() };
@@ -137,7 +138,9 @@ impl Kubelet {
             active
                 .map(|(uid, worker)| Candidate { uid, pod: &worker.manifest.pod, version })
                 .filter(|candidate| {
-                    is_preemptable(critical, candidate.pod) && candidate.pod.qos_class() == qos
+                    let is_spared =
+                        candidate.pod.is_critical() && self.has(Defect::PreemptionSparesLowerCritical);
+                    is_preemptable(critical, candidate.pod) && !is_spared && candidate.pod.qos_class() == qos
                 })
                 .collect()
         };

@@ -89,6 +89,9 @@ impl Kubelet {
 
     /// Sets the memory limits of running containers (`doPodResizeAction`).
     fn resize_containers(&self, desired: &Manifest, machine: &mut Machine) {
+        if self.has(Defect::ResizeKeepsLimit) {
+            return;
+        }
         for container in self.pods.running(&desired.uid) {
             let spec = desired.place(&container.name).and_then(|place| desired.spec.container(place));
             if let Some(limit) = spec.and_then(Container::memory_limit).and_then(bytes) {

@@ -55,7 +55,8 @@ impl Kubelet {
             );
             let hook = worker.manifest.spec.container(place).and_then(hook);
             let hook = hook.filter(|_| !self.has(Defect::PreStopHookSkipped));
-            let until = hook.filter(|_| !grace.is_zero()).map_or(ctx.now, |hook| ctx.now + hook.min(grace));
+            let longest = if self.has(Defect::PreStopHookUnlimited) { Duration::MAX } else { grace };
+            let until = hook.filter(|_| !grace.is_zero()).map_or(ctx.now, |hook| ctx.now + hook.min(longest));
             containers.insert(id, Stop::Hook(until));
         }
         worker.stopping = Some(Stopping { grace, began: ctx.now, containers, pod });

@@ -241,7 +241,8 @@ impl Kubelet {
     pub(super) fn report(&mut self, pod: &str, ctx: &mut SimContext) {
         let Some(worker) = self.pods.workers.get_mut(pod) else { return };
         worker.reporting = false;
-        let early = self.identity.options.defects.has(Defect::DisruptionEarly);
+        let has = |defect: Defect| self.identity.options.defects.has(defect);
+        let early = (has(Defect::DisruptionEarly), has(Defect::StatusTerminalEarly));
         let exists = status::report(worker, early, ctx);
         let deletes = worker.ends_with_deletion(&self.identity.options.defects);
         if exists && worker.stage == Stage::Finished && deletes {

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::state::{PodVolumes, VolumeUse, jittered};
 use crate::context::SimContext;
+use crate::defect::Defect;
 use crate::kubelet::event::StatsEvent;
 use crate::kubelet::state::Kubelet;
 use crate::machine::{DiskUse, Machine};
@@ -45,6 +46,9 @@ impl Kubelet {
         known.at = ctx.now;
         known.next = ctx.now + jittered(period, ctx.rng);
         let next = known.next;
+        if self.has(Defect::SummaryVolumesMeasuredOnce) {
+            return;
+        }
         self.stats_at(next, StatsEvent::Volumes(uid.to_owned()), ctx);
     }
 }

@@ -16,6 +16,8 @@ pub(super) struct Condition {
     /// Reason of the event about the condition.
     pub event: &'static str,
     transition: Transition,
+    /// True if the time of the last heartbeat changes only with the status: a defect.
+    keeps_heartbeat: bool,
 }
 
 /// When the time of the last transition changes.
@@ -47,7 +49,8 @@ pub(super) fn pressure(held: &[NodeCondition], defects: &Defects) -> Vec<Conditi
             () if defects.has(Defect::PressureTransitionStays) && !is_held => Transition::FirstReport,
             () => Transition::WithStatus,
         };
-        Condition { reason, message, event, transition, ..reported }
+        let keeps_heartbeat = defects.has(Defect::PressureHeartbeatStale);
+        Condition { reason, message, event, transition, keeps_heartbeat, ..reported }
     };
     let kinds = [
         (NodeCondition::MemoryPressure, Defect::MemoryPressureMissing),
@@ -66,6 +69,7 @@ pub(super) fn ready() -> Condition {
         message: "kubelet is posting ready status",
         event: "NodeReady",
         transition: Transition::WithStatus,
+        keeps_heartbeat: false,
     }
 }
 
@@ -95,7 +99,8 @@ fn condition(kind: NodeCondition, held: bool) -> Condition {
         }
     };
     let status = if held { "True" } else { "False" };
-    Condition { kind: kind.as_str(), status, reason, message, event, transition: Transition::WithStatus }
+    let transition = Transition::WithStatus;
+    Condition { kind: kind.as_str(), status, reason, message, event, transition, keeps_heartbeat: false }
 }
 
 impl Condition {
@@ -106,6 +111,11 @@ impl Condition {
         Some(reported.status == self.status && reported.reason.as_deref() == Some(self.reason))
     }
 
+    /// Makes the next write change the time of the last transition.
+    pub(super) fn change_transition(&mut self) {
+        self.transition = Transition::EveryUpdate;
+    }
+
     /// Writes the condition to those of a node; other conditions are kept.
     pub(super) fn write(&self, reported: &mut Vec<core::NodeCondition>, now: &Time) {
         let is_same = |before: &&core::NodeCondition| match self.transition {
@@ -114,11 +124,13 @@ impl Condition {
             Transition::FirstReport => true,
         };
         let before = reported.iter().filter(|before| before.type_ == self.kind).find(is_same);
+        let heartbeat = before.filter(|_| self.keeps_heartbeat);
+        let heartbeat = heartbeat.map_or_else(|| Some(now.clone()), |one| one.last_heartbeat_time.clone());
         let since = before.map_or_else(|| Some(now.clone()), |before| before.last_transition_time.clone());
         let condition = core::NodeCondition {
             type_: self.kind.to_owned(),
             status: self.status.to_owned(),
-            last_heartbeat_time: Some(now.clone()),
+            last_heartbeat_time: heartbeat,
             last_transition_time: since,
             reason: Some(self.reason.to_owned()),
             message: Some(self.message.to_owned()),

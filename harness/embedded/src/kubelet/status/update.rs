@@ -80,6 +80,10 @@ impl Kubelet {
                     self.record_condition(condition, ctx);
                 }
             }
+            if self.has(Defect::PressureTransitionOfAll) && changed.iter().any(|one| one.kind != "Ready") {
+                let pressure = conditions.iter_mut().filter(|one| one.kind != "Ready");
+                pressure.for_each(Condition::change_transition);
+            }
             let same = changed.is_empty()
                 && status.read::<ResourceList>("allocatable") == allocatable
                 && status.read::<ResourceList>("capacity") == capacity

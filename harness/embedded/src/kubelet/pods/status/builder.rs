@@ -187,11 +187,11 @@ pub(super) fn disruption(message: &str) -> PodCondition {
 }
 
 /// Writes a status to the API (`mergePodStatus` and the patch). A terminal phase is held back while
-/// containers may run, and `DisruptionTarget` with it, unless `early_disruption` is set. Returns
-/// whether the object exists.
+/// containers may run, and `DisruptionTarget` with it, unless `early_disruption` or `early_end` is
+/// set. Returns whether the object exists.
 pub(in crate::kubelet::pods) fn report(
     worker: &Worker,
-    early_disruption: bool,
+    (early_disruption, early_end): (bool, bool),
     ctx: &mut SimContext,
 ) -> bool {
     let Some(status) = &worker.status else { return true };
@@ -200,7 +200,7 @@ pub(in crate::kubelet::pods) fn report(
     if object.uid() != uid && mirror::hash_of(object) != Some(uid) {
         return false;
     }
-    let could_run = worker.could_run();
+    let could_run = worker.could_run() && !(early_end && worker.evicted);
     let reports_disruption = early_disruption || !could_run;
     let now = ctx.epoch().meta_time(ctx.now);
     let merged = merge(PodStatus::of(object), status, (could_run, reports_disruption), now);

@@ -9,7 +9,7 @@ use crate::resource::{Phase, PodStatus};
 /// Changes the status of a pod as the defects do.
 pub(in crate::kubelet::pods) fn apply(defects: &Defects, worker: &Worker, status: &mut PodStatus) {
     if defects.are_in(Area::Status) && worker.evicted {
-        change_evicted(defects, status);
+        change_evicted(defects, worker, status);
     }
     if defects.has(Defect::OomIsEviction) && status.phase == Some(Phase::Failed) && has_oom_kill(status) {
         status.reason = Some("Evicted".to_owned());
@@ -24,7 +24,29 @@ fn has_oom_kill(status: &PodStatus) -> bool {
     ends.any(|end| end.reason.as_deref() == Some("OOMKilled"))
 }
 
-fn change_evicted(defects: &Defects, status: &mut PodStatus) {
+/// Counts the end of containers that ran before as restarts.
+fn count_ends(worker: &Worker, status: &mut PodStatus) {
+    for one in status.container_statuses.iter_mut().filter(|one| one.is_terminated()) {
+        match worker.known_status().container(&one.name) {
+            Some(before) if before.is_terminated() => one.restart_count = before.restart_count,
+            _ => one.restart_count += 1,
+        }
+    }
+}
+
+fn change_evicted(defects: &Defects, worker: &Worker, status: &mut PodStatus) {
+    if defects.has(Defect::StatusRestartCounted) {
+        count_ends(worker, status);
+    }
+    if defects.has(Defect::StatusSidecarsExitLost) {
+        let containers = worker.manifest.spec.init_containers.iter();
+        let statuses = &mut status.init_container_statuses;
+        let sidecars = containers.zip(statuses).filter(|(one, _)| one.is_sidecar());
+        for end in sidecars.filter_map(|(_, one)| one.state.terminated.as_mut()) {
+            end.exit_code = 0;
+            end.reason = Some("Completed".to_owned());
+        }
+    }
     if status.is_evicted() {
         if defects.has(Defect::StatusMessageMissing) {
             status.message = None;
