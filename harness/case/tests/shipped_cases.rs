@@ -157,13 +157,13 @@ fn suites_are_complete() {
         *suites.entry(case.suite.clone()).or_default() += 1;
     }
     let expected = [
-        ("end-state", 13),
+        ("end-state", 14),
         ("file-systems", 7),
         ("limits", 21),
         ("message", 15),
         ("out-of-memory", 10),
         ("pids", 6),
-        ("ranking", 24),
+        ("ranking", 25),
         ("relatives", 22),
         ("signals", 10),
         ("storage", 10),

@@ -223,11 +223,10 @@ fn an_evicted_pod_without_statistics_explains_a_failure() {
 #[test]
 fn statistics_do_not_explain_that_a_pod_was_admitted() {
     let with_expect = |expect: &str| {
-        let mut observed = observations();
-        let mut event = event("web", "2026-11-21T00:45:46Z");
-        event["message"] = json!("The node was low on resource: memory. ");
-        event["firstTimestamp"] = "2026-11-21T00:45:46Z".into();
-        observed["events"] = json!([event]);
+        let mut observed = with_eviction();
+        let message = json!("The node was low on resource: memory. ");
+        observed["podsFinal"][0]["status"]["message"] = message.clone();
+        observed["events"][0]["message"] = message;
         observed["samples"] = json!([sample(43, &["db"]), sample(45, &["db"])]);
         result(&case(expect, ""), observed)
     };
