@@ -361,6 +361,7 @@ defects! {
         SummaryProcessesOfLargest since 31 = "The process count of a pod is that of its largest container.",
         SummaryOmitsVolumes = "The Summary has no volumes.",
         SummaryVolumesMeasuredOnce = "Volumes are measured only once.",
+        SummaryNodeCountsRunnable = "The process count of the node is that of the tasks that run at the moment.",
     }
     Notifier {
         NotifierMissing = "The kubelet does not register for memory notifications.",

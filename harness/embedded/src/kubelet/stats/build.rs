@@ -138,8 +138,16 @@ impl<'a> SummaryBuilder<'a> {
             rlimit: Some(Rlimit {
                 time: Some(self.date(self.now)),
                 maxpid: Some(signed(self.max_pids())),
-                curproc: Some(signed(self.machine.processes(&Cgroup::Root))),
+                curproc: Some(signed(self.processes())),
             }),
+        }
+    }
+
+    /// Returns the number of processes of the node.
+    fn processes(&self) -> u64 {
+        match self.kubelet.has(Defect::SummaryNodeCountsRunnable) {
+            true => 1,
+            false => self.machine.processes(&Cgroup::Root),
         }
     }
 
