@@ -321,8 +321,8 @@ fn unmeasured_victim(case: &Case, evidence: &CaseEvidence<'_>) -> Option<Inconcl
     Some(not_measured(name, "when it evicted it"))
 }
 
-/// Reports whether admission should have rejected a pod: its eviction later on is no question of
-/// statistics.
+/// Reports whether a case expects that the kubelet rejects a pod at admission. Missing statistics do
+/// not explain why such a pod ran and was evicted.
 fn is_to_be_rejected(case: &Case, pod: &str) -> bool {
     case.expect.rejected.iter().flatten().any(|name| name.as_str() == pod)
 }

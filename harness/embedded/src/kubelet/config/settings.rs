@@ -106,10 +106,10 @@ impl Settings {
             thresholds.extend(hundred_percent(&config));
         }
         let reserved = reserved(all)?;
+        let left = |capacity: u64, kept: i64| capacity.saturating_sub(u64::try_from(kept).unwrap_or(0));
         let left_for_pods = |resource: &str, capacity: u64| {
             let kept = reserved.get(resource).map_or(0, Quantity::value);
-            let left = capacity.saturating_sub(u64::try_from(kept).unwrap_or(0));
-            enforced.iter().any(|what| what == "pods").then_some(left)
+            enforced.iter().any(|what| what == "pods").then(|| left(capacity, kept))
         };
         let mut settings = Self {
             gates,
@@ -130,8 +130,8 @@ impl Settings {
         };
         if identity.options.defects.has(Defect::PodsLimitIsAllocatable) {
             let memory = identity.options.memory;
-            let kept = u64::try_from(settings.reserved_amount("memory", memory).value()).unwrap_or(0);
-            settings.pods_limit = settings.pods_limit.map(|_| memory.saturating_sub(kept));
+            let kept = settings.reserved_amount("memory", memory).value();
+            settings.pods_limit = settings.pods_limit.map(|_| left(memory, kept));
         }
         settings.check_allocatable(identity)?;
         Ok(settings)

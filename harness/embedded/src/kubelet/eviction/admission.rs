@@ -13,6 +13,9 @@ use crate::kubelet::state::Kubelet;
 use crate::resource::ObjectExt;
 use crate::resource::scheduling::NodeConstraints;
 
+/// Taint of a node under memory pressure.
+const MEMORY_PRESSURE_TAINT: &str = "node.kubernetes.io/memory-pressure";
+
 impl Kubelet {
     /// Returns the pressure conditions that the eviction manager reports.
     pub fn conditions(&self) -> &[NodeCondition] {
@@ -30,17 +33,11 @@ impl Kubelet {
             qos: applicant.qos_class(),
             critical: applicant.is_critical() && !self.has(Defect::AdmissionRejectsCritical),
             tolerates_memory_pressure: tolerates_memory_pressure(pod)
-                && (!self.has(Defect::AdmissionIgnoresTolerationOfAll) || names_a_taint(pod))
+                && (!self.has(Defect::AdmissionIgnoresTolerationOfAll) || names_memory_pressure(pod))
                 || self.has(Defect::AdmissionAcceptsOtherToleration) && tolerates_no_schedule(pod),
         };
         let message = admission_rejection(&conditions, attributes);
-        let mut message = self.rejection_with_defects(message, &conditions, &attributes);
-        if self.has(Defect::AdmissionNamesFirstCondition)
-            && let Some(EvictionMessage::Rejected { conditions, .. }) = &mut message
-        {
-            conditions.truncate(1);
-        }
-        message.map(|message| message.to_string())
+        self.rejection_with_defects(message, &conditions, &attributes).map(|message| message.to_string())
     }
 
     /// Returns the conditions that admission considers.
@@ -81,7 +78,13 @@ impl Kubelet {
                 || self.has(Defect::AdmissionRejectsGuaranteed) && qos == QosClass::Guaranteed
                 || self.has(Defect::AdmissionIgnoresToleration) && is_best_effort);
         let rejected = || EvictionMessage::Rejected { conditions: conditions.to_vec(), in_status: false };
-        if is_rejected { Some(rejected()) } else { message.filter(|_| !is_admitted) }
+        let mut message = if is_rejected { Some(rejected()) } else { message.filter(|_| !is_admitted) };
+        if self.has(Defect::AdmissionNamesFirstCondition)
+            && let Some(EvictionMessage::Rejected { conditions, .. }) = &mut message
+        {
+            conditions.truncate(1);
+        }
+        message
     }
 }
 
@@ -91,17 +94,13 @@ fn tolerates_no_schedule(pod: &Value) -> bool {
 }
 
 /// Returns whether a toleration of a pod names the memory-pressure taint.
-fn names_a_taint(pod: &Value) -> bool {
-    let mut keys = pod.spec().items("tolerations").map(|toleration| toleration.text("key"));
-    keys.any(|key| key == "node.kubernetes.io/memory-pressure")
+fn names_memory_pressure(pod: &Value) -> bool {
+    pod.spec().items("tolerations").any(|toleration| toleration.text("key") == MEMORY_PRESSURE_TAINT)
 }
 
 /// Returns whether a pod tolerates the memory-pressure taint, which has no value.
 fn tolerates_memory_pressure(pod: &Value) -> bool {
-    let taint = Taint {
-        key: "node.kubernetes.io/memory-pressure".to_owned(),
-        effect: "NoSchedule".to_owned(),
-        ..Taint::default()
-    };
+    let taint =
+        Taint { key: MEMORY_PRESSURE_TAINT.to_owned(), effect: "NoSchedule".to_owned(), ..Taint::default() };
     NodeConstraints::of(pod).tolerates(&taint)
 }

@@ -2,7 +2,7 @@
 
 use evictlab_rules::KubeletVersion;
 use evictlab_rules::message::{EvictionMessage, exceeded_storage_limits};
-use evictlab_rules::pod::Pod;
+use evictlab_rules::pod::{Container, Pod};
 use evictlab_rules::quantity::Quantity;
 use evictlab_rules::summary::{ContainerStats, FsStats, PodStats};
 
@@ -25,14 +25,11 @@ pub(super) fn exceeded_limits(
     }
     let limited = limited(pod, defects);
     let counted = counted_stats(pod, stats, defects);
-    let needs_all = defects.has(Defect::PodLimitNeedsAllLimits);
-    let mut containers = pod.spec.containers.iter();
-    let lacks_one = containers.any(|one| !one.resources.limits.contains_key("ephemeral-storage"));
-    let is_enforced = |message: &EvictionMessage| {
-        !(needs_all && lacks_one && matches!(message, EvictionMessage::PodLimit { .. }))
-    };
-    let messages = exceeded_storage_limits(version, &limited, &counted, dedicated_imagefs);
-    let messages = messages.filter(is_enforced);
+    let is_unlimited = |container: &Container| !container.resources.limits.contains_key("ephemeral-storage");
+    let ignores_pod_limit =
+        defects.has(Defect::PodLimitNeedsAllLimits) && pod.spec.containers.iter().any(is_unlimited);
+    let messages = exceeded_storage_limits(version, &limited, &counted, dedicated_imagefs)
+        .filter(|message| !(ignores_pod_limit && matches!(message, EvictionMessage::PodLimit { .. })));
     let named = |message| match message {
         EvictionMessage::ContainerLimit { limit, .. } if defects.has(Defect::ContainerLimitNamesFirst) => {
             let container = pod.spec.containers.first().map_or_else(String::new, |first| first.name.clone());

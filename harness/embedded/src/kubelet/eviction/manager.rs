@@ -412,12 +412,13 @@ impl Manager {
             grace: self.grace(pressure.thresholds.first(), candidate.grace),
             disruption: self.settings.gates.disruption_conditions && !defects.has(Defect::DisruptionMissing),
             signal: match pressure.signal() {
-                _ if defects.has(Defect::MetricSignalIsMemory) => Signal::MemoryAvailable.as_str(),
+                _ if defects.has(Defect::MetricSignalIsMemory) => Signal::MemoryAvailable,
                 Signal::AllocatableMemoryAvailable if defects.has(Defect::MetricAllocatableIsMemory) => {
-                    Signal::MemoryAvailable.as_str()
+                    Signal::MemoryAvailable
                 }
-                signal => signal.as_str(),
-            },
+                signal => signal,
+            }
+            .as_str(),
         }
     }
 

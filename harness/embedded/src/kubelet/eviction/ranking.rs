@@ -133,8 +133,8 @@ fn counted_stats(pod: &Pod, stats: &PodStats, defects: &Defects) -> PodStats {
         counted.volume.clear();
     }
     for container in &mut counted.containers {
-        let is_init = pod.spec.init_containers.iter().any(|init| init.name == container.name);
-        if defects.has(Defect::DiskRankOmitsSidecars) && is_init {
+        let is_init = || pod.spec.init_containers.iter().any(|init| init.name == container.name);
+        if defects.has(Defect::DiskRankOmitsSidecars) && is_init() {
             (container.logs, container.rootfs) = (None, None);
         }
         if defects.has(Defect::DiskRankOmitsLogs) {

@@ -9,7 +9,6 @@ use super::spec::{ContainerIndex, Group, RestartPolicy};
 use super::worker::{Stage, Step, Worker};
 use super::{latency, status};
 use crate::context::SimContext;
-use crate::defect::Defect;
 use crate::kubelet::event::PodEvent;
 use crate::kubelet::state::Kubelet;
 use crate::machine::{Machine, PodUid};
@@ -241,10 +240,9 @@ impl Kubelet {
     pub(super) fn report(&mut self, pod: &str, ctx: &mut SimContext) {
         let Some(worker) = self.pods.workers.get_mut(pod) else { return };
         worker.reporting = false;
-        let has = |defect: Defect| self.identity.options.defects.has(defect);
-        let early = (has(Defect::DisruptionEarly), has(Defect::StatusTerminalEarly));
-        let exists = status::report(worker, early, ctx);
-        let deletes = worker.ends_with_deletion(&self.identity.options.defects);
+        let defects = &self.identity.options.defects;
+        let exists = status::report(worker, defects, ctx);
+        let deletes = worker.ends_with_deletion(defects);
         if exists && worker.stage == Stage::Finished && deletes {
             let at = ctx.now + latency::between(ctx.rng, 5, 40);
             self.schedule_pod(at, PodEvent::Delete(pod.to_owned()), ctx);

@@ -5,6 +5,7 @@ use k8s_openapi::api::core::v1::HostIP;
 use k8s_openapi::apimachinery::pkg::apis::meta;
 
 use crate::context::SimContext;
+use crate::defect::{Defect, Defects};
 use crate::kubelet::pods::mirror;
 use crate::kubelet::pods::runtime::RuntimePod;
 use crate::kubelet::pods::spec::{Group, Manifest};
@@ -187,21 +188,18 @@ pub(super) fn disruption(message: &str) -> PodCondition {
 }
 
 /// Writes a status to the API (`mergePodStatus` and the patch). A terminal phase is held back while
-/// containers may run, and `DisruptionTarget` with it, unless `early_disruption` or `early_end` is
-/// set. Returns whether the object exists.
-pub(in crate::kubelet::pods) fn report(
-    worker: &Worker,
-    (early_disruption, early_end): (bool, bool),
-    ctx: &mut SimContext,
-) -> bool {
+/// containers may run, and `DisruptionTarget` with it, except with defects. Returns whether the
+/// object exists.
+pub(in crate::kubelet::pods) fn report(worker: &Worker, defects: &Defects, ctx: &mut SimContext) -> bool {
     let Some(status) = &worker.status else { return true };
     let Manifest { namespace, name, uid, .. } = &worker.manifest;
     let Some(object) = ctx.store.get(Kind::Pod, namespace, name) else { return false };
     if object.uid() != uid && mirror::hash_of(object) != Some(uid) {
         return false;
     }
-    let could_run = worker.could_run() && !(early_end && worker.evicted);
-    let reports_disruption = early_disruption || !could_run;
+    let ends_early = worker.evicted && defects.has(Defect::StatusTerminalEarly);
+    let could_run = worker.could_run() && !ends_early;
+    let reports_disruption = !could_run || defects.has(Defect::DisruptionEarly);
     let now = ctx.epoch().meta_time(ctx.now);
     let merged = merge(PodStatus::of(object), status, (could_run, reports_disruption), now);
     ctx.store.update(Kind::Pod, namespace, name, |object| object.write("status", merged));

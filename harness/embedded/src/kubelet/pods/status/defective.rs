@@ -3,7 +3,7 @@
 use super::builder::{DISRUPTION, disruption};
 use crate::defect::{Area, Defect, Defects};
 use crate::kubelet::pods::worker::Worker;
-use crate::resource::pod_status::{ConditionStatus, PodCondition};
+use crate::resource::pod_status::{ConditionStatus, ContainerStatus, PodCondition};
 use crate::resource::{Phase, PodStatus};
 
 /// Changes the status of a pod as the defects do.
@@ -34,6 +34,14 @@ fn count_ends(worker: &Worker, status: &mut PodStatus) {
     }
 }
 
+/// Replaces the final state of a container by that of a successful one.
+fn lose_exit_code(status: &mut ContainerStatus) {
+    if let Some(end) = &mut status.state.terminated {
+        end.exit_code = 0;
+        end.reason = Some("Completed".to_owned());
+    }
+}
+
 fn change_evicted(defects: &Defects, worker: &Worker, status: &mut PodStatus) {
     if defects.has(Defect::StatusRestartCounted) {
         count_ends(worker, status);
@@ -42,10 +50,7 @@ fn change_evicted(defects: &Defects, worker: &Worker, status: &mut PodStatus) {
         let containers = worker.manifest.spec.init_containers.iter();
         let statuses = &mut status.init_container_statuses;
         let sidecars = containers.zip(statuses).filter(|(one, _)| one.is_sidecar());
-        for end in sidecars.filter_map(|(_, one)| one.state.terminated.as_mut()) {
-            end.exit_code = 0;
-            end.reason = Some("Completed".to_owned());
-        }
+        sidecars.for_each(|(_, one)| lose_exit_code(one));
     }
     if status.is_evicted() {
         if defects.has(Defect::StatusMessageMissing) {
@@ -66,10 +71,7 @@ fn change_evicted(defects: &Defects, worker: &Worker, status: &mut PodStatus) {
         }
     }
     if defects.has(Defect::StatusExitCodesLost) {
-        for end in status.container_statuses.iter_mut().filter_map(|one| one.state.terminated.as_mut()) {
-            end.exit_code = 0;
-            end.reason = Some("Completed".to_owned());
-        }
+        status.container_statuses.iter_mut().for_each(lose_exit_code);
     }
 }
 
