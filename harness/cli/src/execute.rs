@@ -13,7 +13,7 @@ use tokio::runtime::Builder;
 
 use crate::args::backend::BackendName;
 use crate::failure::{Failure, bad_input, infrastructure, write_error};
-use crate::output::print_stderr;
+use crate::messages::print_stderr;
 
 /// Maximum number of runs of a case on a kubelet for one conclusive verdict.
 pub(crate) const MAX_ATTEMPTS: u32 = 3;

@@ -1,12 +1,13 @@
 //! The error of a command: its message and exit status.
 
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::process::ExitCode;
 
 use evictlab_case::LoadErrors;
 use evictlab_case::select::SelectError;
-use evictlab_report::words::{visible, without_workflow_commands};
 use evictlab_report::{ReportError, exit_code};
+
+use crate::messages::print_stderr;
 
 /// The error message of a command and its exit status.
 #[derive(Debug)]
@@ -34,8 +35,7 @@ impl Failure {
     /// Writes the message to standard error, with visible control characters, and returns the exit
     /// status. The message may quote a file or an answer.
     pub(crate) fn report(&self) -> ExitCode {
-        let message = visible(&self.message);
-        let _ignored = writeln!(std::io::stderr().lock(), "error: {}", without_workflow_commands(&message));
+        print_stderr(format_args!("error: {}", self.message));
         self.status.into()
     }
 }

@@ -6,7 +6,7 @@ use evictlab_cluster::{
 };
 
 use crate::failure::{Failure, bad_input, infrastructure};
-use crate::output::print_warning;
+use crate::messages::print_warning;
 
 /// Docker and the state directory.
 pub(crate) struct KindContext {

@@ -16,6 +16,7 @@ mod execute;
 mod failure;
 mod file_limit;
 mod kind_context;
+mod messages;
 mod output;
 mod profile;
 
@@ -42,6 +43,7 @@ use commands::{
     man, mutants, new, parity, report, run, schema, stress, verify, watch,
 };
 use failure::{Failure, bad_input, infrastructure};
+use messages::choose_colours;
 
 /// A run on the embedded cluster allocates and frees many small values: the system's allocator
 /// would take a third of its time.
@@ -52,10 +54,8 @@ static ALLOCATOR: MiMalloc = MiMalloc;
 #[derive(Parser)]
 #[command(name = "evictlab", version, about, max_term_width = 110)]
 struct Cli {
-    /// Every command accepts the choice of colours; those with colours read it from their
-    /// arguments.
     #[command(flatten)]
-    _color: ColorArgs,
+    color: ColorArgs,
     /// Use the options of this profile of evictlab.toml as defaults [default: default]
     #[arg(
         long = "profile",
@@ -108,6 +108,7 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(failure) => return failure.report(),
     };
+    choose_colours(cli.color.choice());
     let result = match cli.command {
         Command::Run(args) => block_on(args.backend, run::run(*args)),
         Command::Stress(args) => block_on(args.backend, stress::run(&args)),

@@ -1,4 +1,4 @@
-//! Output to standard output and standard error.
+//! Output to standard output.
 
 use std::fmt::Display;
 use std::io::{self, ErrorKind, Write};
@@ -6,15 +6,36 @@ use std::io::{self, ErrorKind, Write};
 use serde::Serialize;
 
 use evictlab_report::words::{visible, without_workflow_commands};
-use evictlab_report::{InterruptStage, exit_code, write_until_interrupt};
+use evictlab_report::{
+    InterruptStage, Style, TerminalCaps, colour_markdown, exit_code, write_until_interrupt,
+};
 
 use crate::failure::{Failure, infrastructure};
+use crate::messages::colour_choice;
+
+/// Returns whether standard output is coloured.
+pub(crate) fn is_stdout_coloured() -> bool {
+    TerminalCaps::of_stdout(colour_choice()).colour
+}
 
 /// Writes a line to standard output, with visible control characters. A closed pipe (`| head`) is
 /// not a failure.
 pub(crate) fn print(text: impl Display) -> Result<(), Failure> {
     let text = text.to_string();
     print_coloured(without_workflow_commands(&visible(&text)))
+}
+
+/// Writes a table to standard output, as [`print()`] does, with a bold header: its first line.
+pub(crate) fn print_table(table: &str) -> Result<(), Failure> {
+    let table = visible(table);
+    let (header, rows) = table.split_once('\n').unwrap_or((&table, ""));
+    let header = Style::Bold.on(header, is_stdout_coloured());
+    print_coloured(without_workflow_commands(format!("{header}\n{rows}").trim_end()))
+}
+
+/// Writes Markdown to standard output, as [`print()`] does, with coloured headings, verdicts and diffs.
+pub(crate) fn print_markdown(text: &str) -> Result<(), Failure> {
+    print_coloured(colour_markdown(&visible(text), is_stdout_coloured()).trim_end())
 }
 
 /// Writes a document as indented JSON to standard output, as [`print()`] does.
@@ -76,16 +97,4 @@ pub(crate) fn print_json_until_interrupt(
     interrupts: &InterruptStage,
 ) -> Result<(), Failure> {
     print_until_interrupt(serde_json::to_string_pretty(document).map_err(infrastructure)?, interrupts)
-}
-
-/// Writes a line to standard error, with visible control characters. Ignores errors: a closed
-/// terminal must not stop a run.
-pub(crate) fn print_stderr(text: impl Display) {
-    let text = text.to_string();
-    let _ignored = writeln!(io::stderr().lock(), "{}", without_workflow_commands(&visible(&text)));
-}
-
-/// Writes a warning to standard error, as [`print_stderr`] does.
-pub(crate) fn print_warning(text: &str) {
-    print_stderr(format!("warning: {text}"));
 }

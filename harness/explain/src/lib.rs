@@ -48,5 +48,5 @@ mod error_texts;
 pub use explain::{NothingToExplain, explain};
 pub use explanation::{Bug, ConsistencyCheck, ContainerKind, ContainerReport, Explanation};
 pub use input::{Input, InputError};
-pub use text::amount;
+pub use text::{TITLES, amount};
 pub use text_encoding::{EncodingError, decode_text};

@@ -7,6 +7,9 @@ use evictlab_rules::threshold::Resource;
 
 use crate::explanation::{ContainerReport, Explanation};
 
+/// Titles of the sections of an explanation.
+pub const TITLES: [&str; 4] = ["containers", "consistency", "matching known bugs", "missing input"];
+
 /// Bytes per Ki and Mi.
 const KI: i64 = KIB as i64;
 const MI: i64 = MIB as i64;
@@ -34,13 +37,14 @@ impl fmt::Display for Explanation {
         for sentence in &self.why {
             writeln!(f, "  {sentence}")?;
         }
-        section(f, "containers", &rows(&self.containers))?;
+        let [containers, consistency, known_bugs, missing] = TITLES;
+        section(f, containers, &rows(&self.containers))?;
         let checks: Vec<String> = self
             .checks
             .iter()
             .map(|check| format!("{} {}", if check.agrees { "✓" } else { "✗" }, check.text))
             .collect();
-        section(f, "consistency", &checks)?;
+        section(f, consistency, &checks)?;
         let bugs: Vec<String> = self
             .bugs
             .iter()
@@ -49,8 +53,8 @@ impl fmt::Display for Explanation {
                 format!("{upstream}{} {} To reproduce: evictlab run {}", bug.about, bug.because, bug.case)
             })
             .collect();
-        section(f, "matching known bugs", &bugs)?;
-        section(f, "missing input", &self.missing)
+        section(f, known_bugs, &bugs)?;
+        section(f, missing, &self.missing)
     }
 }
 

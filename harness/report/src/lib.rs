@@ -104,6 +104,8 @@ pub use sink::{EventSender, Finished, Report, ReportError, ReportFailure, Report
 pub use stream::{
     CaseId, CaseInfo, ClusterFailureCause, FlakyResult, Model, RunEvent, RunEventKind, ShardInfo,
 };
-pub use terminal::{Line, LiveTerminal, PlainLog, Screen, StatusLine, Style, Summary, Tally};
+pub use terminal::{
+    Line, LiveTerminal, PlainLog, Screen, StatusLine, Style, Summary, Tally, colour_markdown,
+};
 pub use terminal_caps::{ColourChoice, TerminalCaps};
 pub use verdict_collector::{ClusterFailure, CollectedResult, VerdictCollector};

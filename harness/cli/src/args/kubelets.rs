@@ -12,7 +12,7 @@ use evictlab_rules::KubeletVersion;
 use crate::args::backend::BackendName;
 use crate::args::candidates;
 use crate::failure::{Failure, bad_input};
-use crate::output::print_stderr;
+use crate::messages::print_stderr;
 
 /// One kubelet on the command line.
 #[derive(Clone)]

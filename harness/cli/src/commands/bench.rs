@@ -18,7 +18,8 @@ use crate::args::kubelets::KubeletArgs;
 use crate::args::output::ProgressArgs;
 use crate::args::values::whole_number;
 use crate::failure::{Failure, bad_input, infrastructure};
-use crate::output::{print, print_json, print_stderr, stdout_width};
+use crate::messages::print_stderr;
+use crate::output::{print, print_json, print_table, stdout_width};
 
 /// The measured case.
 const CASE: &str = "message/sidecars-are-named";
@@ -79,7 +80,7 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
     if args.json {
         print_json(&figures.iter().map(FigureResult::from).collect::<Vec<_>>())?;
     } else {
-        print(table(&figures))?;
+        print_table(&table(&figures))?;
         for figure in figures.iter().filter(|figure| !figure.growth.is_empty()) {
             print(format!("\n{}", growth_table(figure)))?;
         }

@@ -24,7 +24,8 @@ use crate::args::kubelets::KubeletArg;
 use crate::execute::run_directory;
 use crate::failure::{Failure, bad_input, infrastructure};
 use crate::kind_context::KindContext;
-use crate::output::{print_json_until_interrupt, print_stderr, print_until_interrupt};
+use crate::messages::print_stderr;
+use crate::output::{print_json_until_interrupt, print_until_interrupt};
 
 /// Returns the candidate for a kubelet; a release is named by its version.
 fn candidate(kubelet: &KubeletArg, version: KubeletVersion) -> KubeletCandidate {

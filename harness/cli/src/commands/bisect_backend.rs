@@ -18,7 +18,7 @@ use crate::args::backend::{BackendName, ManagedBackend};
 use crate::args::bisect::BisectArgs;
 use crate::failure::{Failure, bad_input, infrastructure};
 use crate::kind_context::KindContext;
-use crate::output::print_stderr;
+use crate::messages::print_stderr;
 
 /// Modelled nodes, or kind clusters.
 pub(super) struct BisectBackend<'a> {

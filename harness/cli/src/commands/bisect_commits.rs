@@ -17,7 +17,8 @@ use crate::args::backend::ManagedBackend;
 use crate::args::bisect::BisectArgs;
 use crate::execute::run_directory;
 use crate::failure::{Failure, bad_input, infrastructure};
-use crate::output::{print_json_until_interrupt, print_stderr, print_until_interrupt};
+use crate::messages::print_stderr;
+use crate::output::{print_json_until_interrupt, print_until_interrupt};
 
 impl From<CommitSearchError> for Failure {
     fn from(error: CommitSearchError) -> Self {

@@ -25,7 +25,8 @@ use crate::args::target::MAX_NODES;
 use crate::args::thresholds::ThresholdArgs;
 use crate::args::values::whole_number;
 use crate::failure::{Failure, bad_input, infrastructure};
-use crate::output::{print, print_json, print_stderr, print_warning};
+use crate::messages::{print_stderr, print_warning};
+use crate::output::{print, print_json, print_table};
 use evictlab_report::words::count;
 
 /// Create, list, stop, start and delete clusters that outlive a run
@@ -293,7 +294,7 @@ async fn list(json: bool, state: &StateDir) -> Result<ExitCode, Failure> {
             ListedCluster::Kind(found) => kind_row(found),
             ListedCluster::Embedded(served) => embedded_row(served),
         });
-        print(format_table(rows))?;
+        print_table(&format_table(rows))?;
         print(format!("\n{}", count(all.len(), "cluster")))?;
     }
     Ok(ExitCode::SUCCESS)

@@ -10,7 +10,8 @@ use evictlab_runner::Interrupt;
 use super::cluster_lookup::{Found, find_cluster};
 use super::serve_embedded::detach;
 use crate::failure::{Failure, bad_input, infrastructure};
-use crate::output::{print, print_stderr, print_warning};
+use crate::messages::{print_stderr, print_warning};
+use crate::output::print;
 
 /// Stops a cluster.
 pub(super) async fn stop(name: &str, state: &StateDir) -> Result<ExitCode, Failure> {

@@ -3,14 +3,13 @@
 use std::process::ExitCode;
 
 use comfy_table::{ContentArrangement, Table, presets};
-use evictlab_report::{TerminalCaps, exit_code};
+use evictlab_report::exit_code;
 use evictlab_runner::Interrupt;
 use evictlab_tools::doctor::{CheckState, Diagnosis, DoctorOptions, diagnose};
 
 use crate::args::kubelets::KubeletArgs;
-use crate::args::output::ColorArgs;
 use crate::failure::{Failure, infrastructure};
-use crate::output::{print, print_coloured, print_json, stdout_width};
+use crate::output::{is_stdout_coloured, print, print_coloured, print_json, stdout_width};
 
 /// Check whether this machine and its Docker host can run kind clusters
 ///
@@ -31,8 +30,6 @@ pub(crate) struct Args {
     /// Print a JSON object instead of a table
     #[arg(long)]
     json: bool,
-    #[command(flatten)]
-    color: ColorArgs,
 }
 
 /// Runs the checks and prints their results.
@@ -49,7 +46,7 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
     if args.json {
         print_json(&diagnosis)?;
     } else {
-        print_coloured(table(&diagnosis, TerminalCaps::of_stdout(args.color.choice()).colour))?;
+        print_coloured(table(&diagnosis, is_stdout_coloured()))?;
         print(if diagnosis.fit {
             "\nready for kind clusters; run cases with: evictlab run --backend kind"
         } else {

@@ -12,7 +12,7 @@ use evictlab_tools::dry_run::{count_kubelets, executed_cases, preview_run, skipp
 
 use crate::args::backend::BackendName;
 use crate::failure::{Failure, infrastructure};
-use crate::output::{print, print_json, stdout_width};
+use crate::output::{print, print_json, print_table, stdout_width};
 
 /// Options of a preview.
 pub(crate) struct DryRunOptions {
@@ -43,7 +43,7 @@ pub(crate) async fn dry_run(
         return Ok(ExitCode::SUCCESS);
     }
     let run: Vec<&PreviewedCase> = executed_cases(&preview.cases).collect();
-    print(table(&run))?;
+    print_table(&table(&run))?;
     for (reason, cases) in skipped_by_reason(&preview.cases) {
         print(format!("\nskipped: {reason}\n  {}", cases.join("\n  ")))?;
     }

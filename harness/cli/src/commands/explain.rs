@@ -6,12 +6,14 @@ use std::io::{IsTerminal, Read, stdin};
 use std::path::Path;
 use std::process::ExitCode;
 
-use evictlab_explain::{Explanation, Input, decode_text, explain};
+use evictlab_explain::{Explanation, Input, TITLES, decode_text, explain};
+use evictlab_report::words::visible;
+use evictlab_report::{Line, Style};
 use evictlab_rules::KubeletVersion;
 use evictlab_rules::quantity::MIB;
 
 use crate::failure::{Failure, bad_input};
-use crate::output::{print, print_json};
+use crate::output::{is_stdout_coloured, print_coloured, print_json, stdout_width};
 
 /// Maximum size of the input, in bytes: more than all events of 10,000 nodes.
 const MAX_INPUT: u64 = 512 * MIB;
@@ -60,9 +62,37 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     if args.json {
         print_json(&all)?;
     } else {
-        print(all.iter().map(Explanation::to_string).collect::<Vec<_>>().join("\n").trim_end())?;
+        let text = all.iter().map(Explanation::to_string).collect::<Vec<_>>().join("\n");
+        match stdout_width() {
+            Some(width) => print_coloured(for_terminal(&text, is_stdout_coloured(), width.into()))?,
+            None => print_coloured(for_terminal(&text, is_stdout_coloured(), usize::MAX))?,
+        }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Breaks the lines of explanations between words, and colours headings and checks.
+fn for_terminal(text: &str, colour: bool, width: usize) -> String {
+    let mut lines = Vec::new();
+    for line in visible(text).lines() {
+        let words = line.trim_start();
+        let indent = line.len() - words.len();
+        let is_title = (indent == 0 && !words.is_empty()) || (indent == 2 && TITLES.contains(&words));
+        let mut styled = Line::default();
+        styled.indent(indent);
+        let marks = [("✓", Style::Green), ("✗", Style::Red)];
+        let mark = marks.iter().find_map(|(mark, style)| Some((*mark, *style, words.strip_prefix(mark)?)));
+        if let Some((mark, style, check)) = mark {
+            styled.push(mark, style);
+            styled.raw(" ");
+            styled.push(check, Style::Plain);
+        } else {
+            styled.push(words, if is_title { Style::Bold } else { Style::Plain });
+        }
+        let wrapped = styled.wrapped(width, indent + 2);
+        lines.extend(wrapped.iter().map(|line| line.text(colour).trim_end().to_owned()));
+    }
+    lines.join("\n")
 }
 
 fn read_input(input: &[String]) -> Result<String, Failure> {
@@ -117,6 +147,15 @@ mod tests {
         assert_eq!(read(&["The", "node", "was", "low"]).unwrap(), "The node was low");
         let error = read(&["Cargo.toml", "b.yaml"]).unwrap_err();
         assert!(error.starts_with("failed to read Cargo.toml b.yaml: expected one file\nhelp: "), "{error}");
+    }
+
+    #[test]
+    fn headings_and_checks_are_styled_and_lines_wrapped() {
+        let text = "shop/web on node n1\n  It exceeded its request.\n\n  consistency\n    ✓ message and status agree\n    ✗ no event\n";
+        assert_eq!(for_terminal(text, false, 80), text.trim_end());
+        let styled = for_terminal(text, true, 22);
+        let expected = "\x1b[1mshop/web on node n1\x1b[0m\n  It exceeded its\n    request.\n\n  \x1b[1mconsistency\x1b[0m\n    \x1b[32m✓\x1b[0m message and\n      status agree\n    \x1b[31m✗\x1b[0m no event";
+        assert_eq!(styled, expected);
     }
 
     #[test]

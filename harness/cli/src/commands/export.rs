@@ -17,7 +17,8 @@ use crate::args::candidates;
 use crate::args::kubelets::KubeletArgs;
 use crate::args::selection::SourceArgs;
 use crate::failure::{Failure, bad_input, infrastructure};
-use crate::output::{print, print_stderr};
+use crate::messages::print_stderr;
+use crate::output::print;
 
 /// Write a case as a directory that reproduces it with only kind and kubectl
 ///

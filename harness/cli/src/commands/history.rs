@@ -12,7 +12,8 @@ use evictlab_report::words::shell_quote;
 
 use crate::args::values::whole_number;
 use crate::failure::{Failure, bad_input, infrastructure, write_error};
-use crate::output::{print, print_json, print_stderr};
+use crate::messages::print_stderr;
+use crate::output::{print, print_json, print_markdown};
 
 /// Directory of the runs by default.
 const RESULTS: &str = "results";
@@ -63,7 +64,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
         (Some(path), _) => write_page(&history, path)?,
         (None, true) => print_json(&history)?,
         (None, false) => {
-            print(history_table(&history, args.all).trim_end())?;
+            print_markdown(&history_table(&history, args.all))?;
             let dirs = args.dirs.iter().map(|dir| dir.display().to_string());
             let words: Vec<String> =
                 ["evictlab", "history"].map(str::to_owned).into_iter().chain(dirs).collect();

@@ -20,7 +20,8 @@ use crate::args::existing::{AccessArgs, existing_failure};
 use crate::args::job::{JobNameArgs, job_failure};
 use crate::args::output::OutputArgs;
 use crate::failure::{Failure, infrastructure};
-use crate::output::{print, print_json, print_stderr};
+use crate::messages::print_stderr;
+use crate::output::{print, print_json, print_table};
 
 /// Run cases as a Kubernetes Job in the cluster that is tested
 ///
@@ -146,7 +147,7 @@ async fn watch(args: &WatchArgs) -> Result<ExitCode, Failure> {
         let view = read_status(&cluster, &job).await.map_err(job_failure)?;
         match args.json {
             true => print_json(&view)?,
-            false => print(table(&view))?,
+            false => print_table(&table(&view))?,
         }
         return Ok(ExitCode::SUCCESS);
     }

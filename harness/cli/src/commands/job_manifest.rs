@@ -12,7 +12,8 @@ use crate::args::job::{JobNameArgs, job_failure};
 use crate::args::selection::SelectionArgs;
 use crate::args::values::{duration, whole_number};
 use crate::failure::{Failure, bad_input, infrastructure};
-use crate::output::{print, print_stderr};
+use crate::messages::print_stderr;
+use crate::output::print;
 
 /// Default image.
 const IMAGE: &str = concat!("ghcr.io/YOUR-ORGANIZATION/evictlab:", env!("CARGO_PKG_VERSION"));

@@ -11,7 +11,7 @@ use super::run;
 use crate::args::job::job_failure;
 use crate::args::values::whole_number;
 use crate::failure::{Failure, bad_input, infrastructure};
-use crate::output::print_stderr;
+use crate::messages::print_stderr;
 
 /// Run one index of a Job: the command of its pods
 ///

@@ -13,7 +13,8 @@ use evictlab_tools::lint::{LintReport, lint_warnings};
 use crate::args::candidates;
 use crate::args::selection::SourceArgs;
 use crate::failure::Failure;
-use crate::output::{print, print_json, print_stderr};
+use crate::messages::print_stderr;
+use crate::output::{print, print_json};
 
 /// Check case files
 ///

@@ -10,7 +10,7 @@ use evictlab_case::{ListedCase, ParsedCase};
 
 use crate::args::selection::SelectionArgs;
 use crate::failure::Failure;
-use crate::output::{print, print_json, stdout_width};
+use crate::output::{print, print_json, print_table, stdout_width};
 use evictlab_report::words::count;
 
 /// List cases
@@ -39,7 +39,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
         print_json(&cases.iter().map(|case| ListedCase::from(&**case)).collect::<Vec<_>>())?;
     } else {
         let suites: BTreeSet<_> = cases.iter().map(|case| &case.suite).collect();
-        print(table(&cases))?;
+        print_table(&table(&cases))?;
         print(format!("\n{} in {}", count(cases.len(), "case"), count(suites.len(), "suite")))?;
     }
     Ok(ExitCode::SUCCESS)

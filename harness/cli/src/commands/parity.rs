@@ -16,7 +16,8 @@ use evictlab_tools::parity::ModelRun;
 use crate::args::selection::SourceArgs;
 use crate::args::values::whole_number;
 use crate::failure::{Failure, bad_input, infrastructure};
-use crate::output::{print, print_json, print_stderr};
+use crate::messages::print_stderr;
+use crate::output::{print, print_json, print_markdown};
 
 /// Directory of the results of real kubelets.
 const REAL_RESULTS: &str = "results/real";
@@ -99,7 +100,7 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
     }
     match args.json {
         true => print_json(&parities)?,
-        false => print(render(&parities).trim_end())?,
+        false => print_markdown(&render(&parities))?,
     }
     let differs = |parity: &KubeletParity| {
         parity.count(Agreement::OtherVerdict) + parity.count(Agreement::OtherMessages) > 0

@@ -10,7 +10,7 @@ use evictlab_report::{
 };
 
 use crate::failure::{Failure, bad_input, infrastructure, write_error};
-use crate::output::print;
+use crate::output::{print, print_markdown};
 use crate::profile::removal;
 
 /// Render a run as an HTML page, compare two runs, or merge runs
@@ -137,7 +137,8 @@ fn compare_runs(args: &Args, before: &Path, after: &Path) -> Result<ExitCode, Fa
             write(output, &(text + "\n"))?;
             print(output.display())?;
         }
-        _ => print(text)?,
+        _ if args.json => print(text)?,
+        _ => print_markdown(&text)?,
     }
     let is_worse = !compared.changed.is_empty() || !compared.only_before.is_empty();
     Ok(ExitCode::from(u8::from(args.exit_code && is_worse)))

@@ -11,7 +11,7 @@ use crate::args::baseline::BaselineArgs;
 use crate::args::output::OutputArgs;
 use crate::execute::{print_failures, run_directory};
 use crate::failure::{Failure, bad_input, infrastructure};
-use crate::output::print_stderr;
+use crate::messages::print_stderr;
 
 /// Merge shards, machines and attempts into one run
 ///

@@ -23,7 +23,7 @@ use crate::args::values::{duration, whole_number};
 use crate::commands::dry_run::{DryRunOptions, dry_run};
 use crate::execute::{prepare_and_execute, run_directory};
 use crate::failure::{Failure, bad_input, infrastructure};
-use crate::output::print_stderr;
+use crate::messages::print_stderr;
 
 /// Heading of options that repeat cases or end the run.
 const REPETITION: &str = "Repetition and limits";

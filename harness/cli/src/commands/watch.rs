@@ -24,7 +24,8 @@ use crate::args::existing::{AccessArgs, existing_failure};
 use crate::args::output::ColorArgs;
 use crate::args::values::{socket_address, whole_number};
 use crate::failure::{Failure, bad_input, infrastructure};
-use crate::output::{VisibleWriter, print_stderr};
+use crate::messages::print_stderr;
+use crate::output::VisibleWriter;
 
 /// Time after an interrupt until the process exits, whether its output was read or not.
 const EXIT_DELAY: Duration = Duration::from_secs(5);

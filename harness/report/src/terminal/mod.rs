@@ -14,7 +14,6 @@ pub(crate) use plain_log::LogFormatter;
 pub use plain_log::PlainLog;
 pub use screen::Screen;
 pub use status_line::StatusLine;
-pub(crate) use style::colour_markdown;
-pub use style::{Line, Style};
+pub use style::{Line, Style, colour_markdown};
 pub use summary::Summary;
 pub use tally::Tally;

@@ -92,6 +92,11 @@ impl Line {
         self.raw("  ");
     }
 
+    /// Adds `width` spaces.
+    pub fn indent(&mut self, width: usize) {
+        self.0.push((" ".repeat(width), Style::Plain));
+    }
+
     /// Adds literal text, including leading and trailing spaces.
     pub fn raw(&mut self, text: &'static str) {
         self.0.push((text.to_owned(), Style::Plain));
@@ -138,7 +143,10 @@ impl Line {
                     (line, used) = (Self(vec![(" ".repeat(indent), Style::Plain)]), indent);
                 }
                 used += word.width();
-                line.0.push((word.to_owned(), *style));
+                match line.0.last_mut().filter(|(_, last)| last == style) {
+                    Some((text, _)) => text.push_str(word),
+                    None => line.0.push((word.to_owned(), *style)),
+                }
             }
         }
         lines.push(line);
@@ -163,11 +171,12 @@ fn controls_terminal(c: char) -> bool {
 }
 
 /// Colours Markdown for a terminal: verdicts in the matrix and in headings, and diffs.
-pub(crate) fn colour_markdown(text: &str, colour: bool) -> String {
+pub fn colour_markdown(text: &str, colour: bool) -> String {
     let mut in_diff = false;
     let mut painted = String::new();
-    for line in without_workflow_commands(text).lines() {
-        let safe: String = line.chars().filter(|c| !controls_terminal(*c)).collect();
+    // First the control characters: without them, what follows one may begin a line.
+    let text: String = text.chars().filter(|c| *c == '\n' || !controls_terminal(*c)).collect();
+    for safe in without_workflow_commands(&text).lines().map(str::to_owned) {
         let fence = safe.starts_with("```");
         if fence {
             in_diff = safe == "```diff";
@@ -246,6 +255,8 @@ mod tests {
         assert_eq!(line.text(true), "\x1b[31m [2Jgone\x1b[0m");
         assert_eq!(line.text(false), " [2Jgone");
         assert_eq!(colour_markdown("a\x1b[2J\u{7}b\n", true), "a[2Jb\n");
+        let command = colour_markdown("\u{202e}::set-output name=a::b\n", false);
+        assert!(!command.starts_with("::"), "{command:?}");
     }
 
     #[test]
