@@ -115,12 +115,15 @@ impl Checker<'_> {
             ),
             (
                 "by",
-                is_reservation
-                    && (is_soft
-                        || pressure.hard_distance.is_some()
-                        || pressure.as_percentage
-                        || !pressure.also.is_empty()),
+                is_reservation && (is_soft || pressure.hard_distance.is_some() || !pressure.also.is_empty()),
                 "a reservation does not set a threshold",
+            ),
+            (
+                "as-percentage",
+                is_reservation
+                    && pressure.as_percentage
+                    && pressure.signal != PressureSignal::MemoryAvailable,
+                "of what is reserved, only memory has a threshold",
             ),
         ];
         for (field, is_conflict, why) in conflicts {
@@ -134,12 +137,9 @@ impl Checker<'_> {
 /// Returns the entries of a KubeletConfiguration that `pressure` sets.
 fn entries_set_by(pressure: &Pressure) -> Vec<(&'static str, &'static str)> {
     if pressure.by == PressureMechanism::KubeReserved {
-        return pressure
-            .signal
-            .reservable_resource()
-            .map(|resource| ("kubeReserved", resource))
-            .into_iter()
-            .collect();
+        let reserved = pressure.signal.reservable_resource().map(|resource| ("kubeReserved", resource));
+        let threshold = pressure.as_percentage.then_some(("evictionHard", pressure.signal.as_str()));
+        return reserved.into_iter().chain(threshold).collect();
     }
     let is_hard = pressure.soft_grace.is_none() || pressure.hard_distance.is_some();
     let is_soft = pressure.soft_grace.is_some();
@@ -191,6 +191,11 @@ mod tests {
                 "hard-distance: 1Gi, soft-grace: 1s, others: 1Gi",
             ),
             ("a soft reservation", "ramp: 15s", "by: kube-reserved, soft-grace: 1s"),
+            (
+                "a percentage of reserved process ids",
+                "{signal: memory.available, ramp: 15s}",
+                "{signal: pid.available, by: kube-reserved, as-percentage: true}",
+            ),
             ("more memory than a node has", "ramp: 15s", "distance: 900Gi"),
             ("more of a disk than a node has", "ramp: 15s", "also: {nodefs.available: 9Ti}"),
         ]));

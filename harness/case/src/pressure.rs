@@ -35,7 +35,9 @@ pub struct Pressure {
     /// or have the same `soft-grace`. Pods of the case cross them.
     #[serde(default)]
     pub also: BTreeMap<PressureSignal, QuantityText>,
-    /// State the threshold as a percentage of the capacity.
+    /// State the threshold as a percentage of the capacity. With `kube-reserved`, a hard threshold of
+    /// nine tenths of `distance` as a percentage of the node's memory, which also applies to the memory of
+    /// the pods.
     #[serde(default)]
     pub as_percentage: bool,
     /// Usage of all other containers of the case. The growing container uses that much less, so
@@ -59,7 +61,7 @@ pub enum PressureMechanism {
     #[default]
     Threshold,
     /// A reservation (`kubeReserved`) of everything else: of memory or process ids, which limits the
-    /// cgroup of all pods, or of nodefs. No threshold is set.
+    /// cgroup of all pods, or of nodefs. No threshold is set, unless `as-percentage` is.
     KubeReserved,
 }
 

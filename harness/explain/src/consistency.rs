@@ -30,6 +30,7 @@ pub(crate) fn check_consistency(records: EvictionEvidence<'_>) -> Vec<Consistenc
         events: records.events,
         status: records.status,
         condition: records.condition,
+        exceeded_grace: None,
         thresholds: &[],
         samples: &[],
     };
@@ -107,7 +108,10 @@ fn needs_version(invariant: Invariant) -> bool {
 /// Describes an invariant; `None` for invariants that other parts of an explanation cover.
 fn describe(invariant: Invariant) -> Option<&'static str> {
     Some(match invariant {
-        Invariant::MessageIsKnown | Invariant::ThresholdIsConfigured | Invariant::UsageIsInTheSummary => {
+        Invariant::MessageIsKnown
+        | Invariant::ThresholdIsConfigured
+        | Invariant::UsageIsInTheSummary
+        | Invariant::KillIsAwaited => {
             return None;
         }
         Invariant::StatusRepeatsAnEvent => "the pod's status message repeats the event",

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use evictlab_rules::KubeletVersion;
-use evictlab_rules::invariant::{EvictedEvent, evicted_events};
+use evictlab_rules::invariant::{EvictedEvent, event_time, evicted_events};
 use evictlab_rules::message::EvictionMessage;
 use evictlab_rules::pod::Pod;
 use evictlab_rules::summary::Sample;
@@ -66,6 +66,8 @@ pub(crate) struct PodEvidence<'a> {
     pub(crate) lacks_rejection_event: bool,
     /// Its other warning events, as `reason: message`, without consecutive duplicates.
     pub(crate) warnings: Vec<String>,
+    /// Time of its first ExceededGracePeriod event.
+    pub(crate) exceeded_grace: Option<jiff::Timestamp>,
     /// True if the kubelet reported in a Killing event that it terminates a container. It sends
     /// that after the Evicted event.
     pub(crate) was_killed: bool,
@@ -210,6 +212,11 @@ impl<'a> PodEvidence<'a> {
                 .or_else(|| rejections.first().map(|event| event.message.clone()))
                 .or_else(|| admission_failure(recorded)),
             warnings: warnings(&own_events),
+            exceeded_grace: own_events
+                .iter()
+                .filter(|event| event.reason() == "ExceededGracePeriod")
+                .filter_map(|event| event_time(event.json()))
+                .min(),
             was_killed: own_events.iter().any(|event| event.reason() == "Killing"),
             has_run: own_events.iter().any(|event| event.reason() == "Started")
                 || recorded.container_statuses().any(ContainerStatusExt::has_run),

@@ -34,6 +34,7 @@ fn check_pod(
             events: &pod.events,
             status: pod.status,
             condition: pod.condition,
+            exceeded_grace: pod.exceeded_grace,
             thresholds: &evidence.thresholds,
             samples: &evidence.samples,
         });
@@ -63,6 +64,7 @@ fn is_about_event_alone(invariant: Invariant) -> bool {
         invariant,
         Invariant::StatusRepeatsAnEvent
             | Invariant::ConditionRepeatsTheStatus
+            | Invariant::KillIsAwaited
             | Invariant::OffendersAreComplete
             | Invariant::UsageIsInTheSummary
     )

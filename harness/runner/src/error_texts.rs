@@ -129,6 +129,7 @@ fn skips() -> Vec<String> {
         row(SkipReason::FileSystems(text("it requires an imagefs"))),
         row(SkipReason::HugePages { needs: 65 * MIB, has: 2 * MIB }),
         row(SkipReason::Swap { needs: 64 * MIB, has: 0 }),
+        row(SkipReason::MemoryTooLarge { has: 131_072 * MIB, most: 93_750 * MIB }),
         row(SkipReason::PressureForbidden {
             cause: text("it exhausts memory"),
             forbidden: PressureForbidden::NotAllowed,

@@ -162,6 +162,8 @@ defects! {
         AllocatablePercentOfMemory = "A storage threshold in percent reserves that share of the memory.",
         ImagefsInodesUndefaulted since 30 = "imagefs.inodesFree has no default threshold.",
         TransitionZeroKept = "A transition period of 0 s stays 0 s.",
+        AllocatablePercentOfAvailable = "A memory threshold in percent, for the memory that is allocatable to pods, refers to what is available of it.",
+        AllocatablePercentOfCapacity = "A memory threshold in percent, for the memory that is allocatable to pods, refers to the memory of the node.",
         AllocatableIgnored = "A hard memory threshold does not apply to the memory that is allocatable to pods.",
         AllocatableCountsHugePages = "Memory that huge pages reserve is allocatable.",
         AllocatableTasksUnlimited = "The cgroup of all pods has no limit of tasks.",
@@ -259,6 +261,7 @@ defects! {
         ReclaimKeepsContainers except 29 to 31 = "Dead containers are not deleted before pods are evicted.",
         ReclaimKeepsImages except 29 to 31 = "Unused images are not deleted before pods are evicted.",
         ReclaimIgnoresLayout = "Containers and images are deleted for a file system that does not have them.",
+        ReclaimIgnoresAge except 29 to 31 = "Unused images are deleted however young they are.",
         ReclaimDeletesPinned except 29 to 31 = "Pinned images are deleted, too.",
         ReclaimMinimumIgnored except 29 to 31 = "Deleting images is enough without evictionMinimumReclaim.",
         ReclaimWithoutCheck except 29 to 31 = "A pod is evicted even if deleting containers and images was enough.",
@@ -285,6 +288,7 @@ defects! {
         ThresholdEventNormal = "The event EvictionThresholdMet is of type Normal.",
         ThresholdEventAfterReclaim except 29 to 31 = "The event EvictionThresholdMet is missing if deleting containers and images was enough.",
         ThresholdEventIsMemory = "The event EvictionThresholdMet names memory for every resource.",
+        KillIsNotAwaited = "The kubelet waits milliseconds instead of seconds for the end of an evicted pod.",
         KillingEventMissing = "The Killing event is missing.",
         KillingEventDoubled = "The Killing event of a container is recorded twice.",
         ContainerEventsWithoutPath = "Events about containers do not name their container.",
@@ -330,6 +334,7 @@ defects! {
     }
     Preemption {
         PreemptionGraceIsOne = "A preempted pod gets a grace period of 1 s.",
+        PreemptionSparesBurstable = "A Guaranteed pod is preempted although Burstable ones would do.",
         PreemptionRefused = "A critical pod is rejected instead of preempting others.",
         PreemptionByOrdinary = "Pods of ordinary priority classes preempt others at admission, too.",
         PreemptionTakesAll = "A critical pod preempts all pods.",

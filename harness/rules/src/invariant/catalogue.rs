@@ -63,6 +63,9 @@ pub enum Invariant {
     /// `DisruptionTarget` condition.
     /// Source: `localStorageEviction` and `Admit` in `eviction_manager.go` pass neither.
     NoPressureNoAnnotations,
+    /// The kubelet waits at least 10 s for the end of the pod before it reports ExceededGracePeriod.
+    /// Source: `killPodNow` in `pod_workers.go`.
+    KillIsAwaited,
 }
 
 impl Invariant {
@@ -84,6 +87,7 @@ impl Invariant {
             Self::AmountsAreCanonical => "amounts-are-canonical",
             Self::LimitIsThePods => "limit-is-the-pods",
             Self::NoPressureNoAnnotations => "no-pressure-no-annotations",
+            Self::KillIsAwaited => "kill-is-awaited",
         }
     }
 }

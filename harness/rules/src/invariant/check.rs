@@ -1,5 +1,7 @@
 //! Checks all invariants on one event.
 
+use jiff::SignedDuration;
+
 use super::{EventEvidence, EvictedEvent, Finding, Invariant, limits, pressure};
 use crate::KubeletVersion;
 use crate::message::EvictionMessage;
@@ -15,6 +17,7 @@ pub fn check(evidence: &EventEvidence<'_>) -> Vec<Finding> {
     let mut findings = vec![Finding::proven(Invariant::MessageIsKnown, message.is_ok(), expected, observed)];
     findings.extend(check_status(evidence));
     findings.extend(check_condition(evidence));
+    findings.extend(check_wait(evidence));
     match &message {
         Ok(EvictionMessage::NodePressure(message)) => findings.extend(pressure::check(evidence, message)),
         Ok(message) => findings.extend(limits::check(evidence, message)),
@@ -36,6 +39,20 @@ fn check_condition(evidence: &EventEvidence<'_>) -> Option<Finding> {
     };
     let holds = status == condition;
     Some(Finding::proven(invariant, holds, format!("{status:?}"), format!("{condition:?}")))
+}
+
+/// Checks the time between the first Evicted event, which precedes the kill, and ExceededGracePeriod;
+/// `None` without the time of the Evicted event.
+fn check_wait(evidence: &EventEvidence<'_>) -> Option<Finding> {
+    // Of 10 s, as timestamps may be rounded down to seconds.
+    const MIN_WAIT: SignedDuration = SignedDuration::from_secs(8);
+    let evicted = evidence.events.iter().filter_map(|event| event.at).min()?;
+    let wait = evidence.exceeded_grace.map(|exceeded| exceeded.duration_since(evicted));
+    let observed =
+        wait.map_or_else(|| "no such event".to_owned(), |wait| format!("after {:.1}s", wait.as_secs_f64()));
+    let holds = wait.is_none_or(|wait| wait >= MIN_WAIT);
+    let expected = "ExceededGracePeriod not within 10s of the Evicted event".to_owned();
+    Some(Finding::proven(Invariant::KillIsAwaited, holds, expected, observed))
 }
 
 /// Checks that `message` is the message of an event.

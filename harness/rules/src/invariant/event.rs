@@ -18,8 +18,7 @@ pub struct EvictedEvent {
     pub message: String,
     /// Annotations; empty for evictions without node pressure.
     pub annotations: BTreeMap<String, String>,
-    /// Time of the event: in nanoseconds from its name (`<pod>.<hex nanoseconds>`) if possible,
-    /// otherwise from its timestamps.
+    /// Time of the event, see [`event_time`].
     pub at: Option<Timestamp>,
 }
 
@@ -48,12 +47,19 @@ impl EvictedEvent {
             annotations: pairs
                 .filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())))
                 .collect(),
-            at: text("/metadata/name").and_then(time_from_name).or_else(|| {
-                let timestamps = ["/eventTime", "/firstTimestamp", "/metadata/creationTimestamp"];
-                timestamps.into_iter().find_map(|path| text(path)?.parse().ok())
-            }),
+            at: event_time(event),
         })
     }
+}
+
+/// Returns the time of a core/v1 Event in JSON: in nanoseconds from its name (`<pod>.<hex
+/// nanoseconds>`) if possible, otherwise from its timestamps.
+pub fn event_time(event: &Value) -> Option<Timestamp> {
+    let text = |path: &str| event.pointer(path).and_then(Value::as_str);
+    text("/metadata/name").and_then(time_from_name).or_else(|| {
+        let timestamps = ["/eventTime", "/firstTimestamp", "/metadata/creationTimestamp"];
+        timestamps.into_iter().find_map(|path| text(path)?.parse().ok())
+    })
 }
 
 fn time_from_name(name: &str) -> Option<Timestamp> {

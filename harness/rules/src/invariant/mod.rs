@@ -13,5 +13,5 @@ mod pressure;
 
 pub use catalogue::Invariant;
 pub use check::check;
-pub use event::{EvictedEvent, evicted_events};
+pub use event::{EvictedEvent, event_time, evicted_events};
 pub use outcome::{EventEvidence, Finding, InvariantOutcome};

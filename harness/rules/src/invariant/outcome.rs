@@ -1,5 +1,6 @@
 //! The input and the output of a check.
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{EvictedEvent, Invariant};
@@ -23,6 +24,8 @@ pub struct EventEvidence<'a> {
     pub status: Option<&'a str>,
     /// Message of the kubelet's `DisruptionTarget` condition.
     pub condition: Option<&'a str>,
+    /// Time of the pod's first ExceededGracePeriod event.
+    pub exceeded_grace: Option<Timestamp>,
     /// Thresholds that the kubelet is configured with; empty if unknown.
     pub thresholds: &'a [Threshold],
     /// Summaries from the time around the event.

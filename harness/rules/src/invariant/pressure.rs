@@ -159,8 +159,9 @@ fn check_threshold(evidence: &EventEvidence<'_>, message: &NodePressure) -> Vec<
     // A met threshold stays met until its minimum reclaim is available as well, which the message
     // does not contain.
     let mut needed = clause.quantity.clone();
-    for threshold in configured {
-        let capacity = capacity(evidence, threshold);
+    for (threshold, capacity) in configured
+        .flat_map(|threshold| capacities(evidence, threshold).into_iter().map(move |one| (threshold, one)))
+    {
         let Some(resolved) = threshold.value.resolve(capacity.as_ref()) else {
             unresolved = true;
             continue;
@@ -171,7 +172,9 @@ fn check_threshold(evidence: &EventEvidence<'_>, message: &NodePressure) -> Vec<
         if let Some(min_reclaim) = min_reclaim.filter(|_| resolved == quantity) {
             needed = needed.max(clause.quantity.clone() + &min_reclaim);
         }
-        quantities.push(resolved);
+        if !quantities.contains(&resolved) {
+            quantities.push(resolved);
+        }
     }
     let below = Finding::proven(
         Invariant::AvailableIsBelowTheThreshold,
@@ -189,11 +192,18 @@ fn check_threshold(evidence: &EventEvidence<'_>, message: &NodePressure) -> Vec<
     vec![below, Finding::new(Invariant::ThresholdIsConfigured, outcome, expected, quantity)]
 }
 
-/// Returns the capacity that percentages of a threshold refer to, from the first sample that has
-/// it.
-fn capacity(evidence: &EventEvidence<'_>, threshold: &Threshold) -> Option<Quantity> {
-    let mut nodes = evidence.samples.iter().map(|sample| &sample.node);
-    nodes.find_map(|node| Observation::from_node_stats(threshold.signal, node)?.capacity)
+/// Returns the capacities that percentages of a threshold may refer to, or `None` alone if no sample
+/// has one. That of the memory of all pods changes when the kubelet sets its limit.
+fn capacities(evidence: &EventEvidence<'_>, threshold: &Threshold) -> Vec<Option<Quantity>> {
+    let mut found: Vec<Option<Quantity>> = Vec::new();
+    for sample in evidence.samples {
+        let observed = Observation::from_node_stats(threshold.signal, &sample.node);
+        let capacity = observed.and_then(|observed| observed.capacity);
+        if capacity.is_some() && !found.contains(&capacity) {
+            found.push(capacity);
+        }
+    }
+    if found.is_empty() { vec![None] } else { found }
 }
 
 fn check_usages(evidence: &EventEvidence<'_>, message: &NodePressure) -> Vec<Finding> {

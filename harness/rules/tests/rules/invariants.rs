@@ -4,7 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use evictlab_rules::KubeletVersion;
-use evictlab_rules::invariant::{EventEvidence, Invariant, InvariantOutcome, check, evicted_events};
+use evictlab_rules::invariant::{
+    EventEvidence, Invariant, InvariantOutcome, check, event_time, evicted_events,
+};
 use evictlab_rules::pod::Pod;
 use evictlab_rules::summary::Sample;
 use evictlab_rules::threshold::{ThresholdConfig, parse_threshold_config};
@@ -19,7 +21,8 @@ fn violated(recording: &str, tamper: impl Fn(&mut Value)) -> Vec<Invariant> {
     let version: KubeletVersion = from_value(recording["kubeletVersion"].clone()).unwrap();
     let config: ThresholdConfig = from_value(recording["kubeletConfigOverrides"].clone()).unwrap();
     let samples: Vec<Sample> = from_value(recording["samples"].clone()).unwrap();
-    let events = evicted_events(recording["events"].as_array().unwrap());
+    let all_events = recording["events"].as_array().unwrap();
+    let events = evicted_events(all_events);
     let pod_json = &recording["podsFinal"][0];
     let conditions = pod_json["status"]["conditions"].as_array().unwrap();
     let condition = conditions.iter().find(|condition| condition["type"] == "DisruptionTarget");
@@ -30,6 +33,10 @@ fn violated(recording: &str, tamper: impl Fn(&mut Value)) -> Vec<Invariant> {
         events: &events,
         status: pod_json["status"]["message"].as_str(),
         condition: condition.map(|condition| condition["message"].as_str().unwrap()),
+        exceeded_grace: all_events
+            .iter()
+            .find(|event| event["reason"] == "ExceededGracePeriod")
+            .and_then(event_time),
         thresholds: &parse_threshold_config(&config).unwrap(),
         samples: &samples,
     });
@@ -231,6 +238,17 @@ fn tampering_violates_the_matching_invariant() {
                 serde_json::json!({"annotations": {"starved_resource": "memory"}}),
             )),
             &[NoPressureNoAnnotations],
+        ),
+        (
+            "a report that the kill took too long, at once",
+            "v1.32.13/container-own-limit",
+            Box::new(|recording| {
+                let events = recording["events"].as_array_mut().unwrap();
+                let mut event = events.iter().find(|event| event["reason"] == "Evicted").unwrap().clone();
+                event["reason"] = "ExceededGracePeriod".into();
+                events.push(event);
+            }),
+            &[KillIsAwaited],
         ),
     ];
     for (about, recording, tamper, expected) in rows {

@@ -100,6 +100,7 @@ impl RecordedEviction<'_> {
             events: &self.events,
             status: self.status.as_deref(),
             condition: self.condition.as_deref(),
+            exceeded_grace: None,
             thresholds: &self.thresholds(),
             samples: &self.recording.samples,
         })
@@ -190,6 +191,7 @@ fn no_invariant_is_violated() {
         Invariant::AmountsAreCanonical,
         Invariant::LimitIsThePods,
         Invariant::NoPressureNoAnnotations,
+        Invariant::KillIsAwaited,
     ];
     for invariant in all {
         let (held, checked) = proven.get(invariant.as_str()).copied().unwrap_or_default();

@@ -10,6 +10,7 @@ use evictlab_cluster::wait::{self, Probe};
 use evictlab_cluster::{is_ready, last_heartbeat};
 use evictlab_evidence::{Observations, Recorded};
 use evictlab_judge::Phase;
+use evictlab_rules::quantity::MIB;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node;
 use serde_json::{Map, Value};
@@ -19,8 +20,10 @@ use crate::case_runner::runner::CaseRunner;
 use crate::lease::exclusivity::Exclusivity;
 use crate::observation::collect::StateBefore;
 use crate::pressure::signal_status::SignalStatus;
+use crate::pressure::skip_reason::SkipReason;
 use crate::pressure::thresholds::{
     eviction_threshold, format_amount, hard_eviction_threshold, kube_reservation, overshoot,
+    threshold_beside_reservation,
 };
 use crate::recovery::verify_recovered::system_taints;
 
@@ -152,8 +155,15 @@ impl CaseRunner<'_> {
             && let Some(resource) = pressure.signal.reservable_resource()
         {
             let reserved = require(kube_reservation(pressure, status))?;
-            self.report_step(Phase::Tune, format!("{signal} is {available}, kubeReserved {reserved}"));
-            return Ok(kubelet_config::with_reservation(changes, resource, &reserved));
+            let changes = kubelet_config::with_reservation(changes, resource, &reserved);
+            let Some(threshold) = threshold_beside_reservation(pressure, status) else {
+                self.report_step(Phase::Tune, format!("{signal} is {available}, kubeReserved {reserved}"));
+                return Ok(changes);
+            };
+            let text = format!("{signal} is {available}, kubeReserved {reserved}, threshold {threshold}");
+            self.report_step(Phase::Tune, text);
+            check_percentage(pressure, status)?;
+            return Ok(kubelet_config::with_threshold(changes, signal, &threshold, None));
         }
         let threshold = require(eviction_threshold(pressure, status))?;
         let grace = pressure.soft_grace.map(|grace| humantime::format_duration(grace.get()).to_string());
@@ -167,6 +177,16 @@ impl CaseRunner<'_> {
         self.report_step(Phase::Tune, text);
         Ok(kubelet_config::with_threshold(changes, signal, &hard, None))
     }
+}
+
+/// Checks that a percentage of the pods' memory leaves room between the threshold and the limit of
+/// their cgroup, where the kernel kills processes.
+fn check_percentage(pressure: &Pressure, node: SignalStatus) -> Result<(), SkipReason> {
+    const MIN_THRESHOLD: u64 = 35 * MIB;
+    let distance = pressure.distance();
+    let most = u128::from(distance) * u128::from(distance / 10 * 9) / u128::from(MIN_THRESHOLD);
+    let most = u64::try_from(most).unwrap_or(u64::MAX);
+    if node.capacity > most { Err(SkipReason::MemoryTooLarge { has: node.capacity, most }) } else { Ok(()) }
 }
 
 /// Returns the pressure of a case on each of its signals.

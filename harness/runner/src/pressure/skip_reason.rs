@@ -35,6 +35,18 @@ pub(crate) enum SkipReason {
         /// Swap space of the node, in bytes.
         has: u64,
     },
+    /// The node has more memory than the case can have a percentage of.
+    #[error(
+        "its threshold is a percentage of the node's memory, of at most {}Mi, and the node has {}Mi",
+        .most / MIB,
+        .has / MIB
+    )]
+    MemoryTooLarge {
+        /// Memory of the node, in bytes.
+        has: u64,
+        /// Maximum memory, in bytes.
+        most: u64,
+    },
     /// Pressure on the node is forbidden, and the case causes it or could cause it.
     #[error("{cause}, {forbidden}")]
     PressureForbidden {

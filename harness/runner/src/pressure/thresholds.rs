@@ -37,6 +37,12 @@ pub fn kube_reservation(pressure: &Pressure, node: SignalStatus) -> Option<Strin
     (reserved >= unit).then(|| format_in_unit(reserved, unit))
 }
 
+/// Returns the hard threshold beside a reservation, of nine tenths of the case's distance, as a
+/// percentage of the node's memory; `None` if the case states none. The rest stays allocatable.
+pub(crate) fn threshold_beside_reservation(pressure: &Pressure, node: SignalStatus) -> Option<String> {
+    pressure.as_percentage.then(|| percentage(pressure.distance() / 10 * 9, node.capacity))
+}
+
 /// Formats an amount of the case's signal: a quantity in `Mi`, or a plain number.
 pub fn format_amount(pressure: &Pressure, amount: u64) -> String {
     format_in_unit(amount, unit(pressure))
@@ -66,9 +72,13 @@ fn threshold_below(pressure: &Pressure, node: SignalStatus, distance: u64) -> Op
     if !pressure.as_percentage {
         return Some(format_in_unit(threshold, unit));
     }
-    // Rounded down to three decimals, so that the threshold is never above the intended one.
-    let share = u128::from(threshold) * 100_000 / u128::from(node.capacity.max(threshold));
-    Some(format!("{}.{:03}%", share / 1000, share % 1000))
+    Some(percentage(threshold, node.capacity))
+}
+
+/// Rounded down to three decimals, so that a threshold is never above the intended one.
+fn percentage(amount: u64, capacity: u64) -> String {
+    let share = u128::from(amount) * 100_000 / u128::from(capacity.max(amount).max(1));
+    format!("{}.{:03}%", share / 1000, share % 1000)
 }
 
 #[cfg(test)]
@@ -109,6 +119,10 @@ mod tests {
         let reserved = pressure("{signal: memory.available, by: kube-reserved, distance: 200Mi}");
         let node = SignalStatus { available: 24_000 * MIB, capacity: 25_000 * MIB, used_by_pods: 300 * MIB };
         assert_eq!(kube_reservation(&reserved, node), Some("24500Mi".to_owned()));
+        assert_eq!(threshold_beside_reservation(&reserved, node), None);
+        let percentage =
+            pressure("{signal: memory.available, by: kube-reserved, distance: 200Mi, as-percentage: true}");
+        assert_eq!(threshold_beside_reservation(&percentage, node), Some("0.720%".to_owned()));
         assert_eq!(kube_reservation(&reserved, SignalStatus { capacity: 500 * MIB, ..node }), None);
     }
 }

@@ -555,6 +555,16 @@ fn observations(node: &NodeStats, defects: &Defects) -> Vec<Observation> {
     if defects.has(Defect::PercentOfAvailable) {
         all.iter_mut().for_each(|one| one.capacity = Some(one.available.clone()));
     }
+    let node_memory = all.iter().find(|one| one.signal == Signal::MemoryAvailable);
+    let node_memory = node_memory.and_then(|one| one.capacity.clone());
+    if let Some(allocatable) = all.iter_mut().find(|one| one.signal == Signal::AllocatableMemoryAvailable) {
+        if defects.has(Defect::AllocatablePercentOfAvailable) {
+            allocatable.capacity = Some(allocatable.available.clone());
+        }
+        if defects.has(Defect::AllocatablePercentOfCapacity) {
+            allocatable.capacity = node_memory;
+        }
+    }
     if defects.has(Defect::ImagefsInodesOfNodefs)
         && let Some(source) = all.iter().find(|one| one.signal == Signal::NodefsInodesFree).cloned()
     {

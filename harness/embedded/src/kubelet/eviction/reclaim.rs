@@ -1,5 +1,7 @@
 //! Node-level reclaim.
 
+use std::time::Duration;
+
 use evictlab_rules::threshold::ReclaimAction;
 
 use crate::defect::Defect;
@@ -21,7 +23,10 @@ impl Kubelet {
                 ReclaimAction::DeleteImages if self.has(Defect::ReclaimKeepsImages) => {}
                 ReclaimAction::DeleteContainers => self.collect_containers(machine),
                 ReclaimAction::DeleteImages => {
-                    let min_age = self.config.settings.image_min_age;
+                    let min_age = match self.has(Defect::ReclaimIgnoresAge) {
+                        true => Duration::ZERO,
+                        false => self.config.settings.image_min_age,
+                    };
                     let with_pinned = self.has(Defect::ReclaimDeletesPinned);
                     self.status.images.delete_unused(&self.pods.images_in_use(), min_age, with_pinned, now);
                 }

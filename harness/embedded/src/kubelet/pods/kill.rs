@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::latency;
 use super::status::{self, Reason};
 use super::worker::{Stage, Worker};
+use crate::Defect;
 use crate::apiserver::finish_pod_deletion;
 use crate::context::SimContext;
 use crate::kubelet::event::{EvictionEvent, KubeletEvent, PodEvent};
@@ -91,7 +92,9 @@ impl Kubelet {
             kubelet.terminate(worker, Some(reason), grace, machine, ctx);
             let own = worker.manifest.spec.termination_grace_period_seconds.unwrap_or(0);
             let seconds = grace.map_or(own, |grace| u64::try_from(grace).unwrap_or(0));
-            Some(Duration::from_secs((seconds + seconds / 2).max(10)))
+            let wait = (seconds + seconds / 2).max(10);
+            let is_in_milliseconds = kubelet.has(Defect::KillIsNotAwaited);
+            Some(if is_in_milliseconds { Duration::from_millis(wait) } else { Duration::from_secs(wait) })
         });
         let timeout = waits.flatten()?;
         self.schedule_pod(ctx.now + timeout, PodEvent::WaitTimedOut(pod.to_owned(), number), ctx);

@@ -164,7 +164,9 @@ impl Kubelet {
             () if self.has(Defect::PreemptionTakesSmallest) => Choice::Smallest,
             () => Choice::NearestThenSmallest,
         };
-        let first = choose(guaranteed, without(&wants, best_effort.iter().chain(&burstable)), choice)?;
+        let before_guaranteed: &[_] =
+            if self.has(Defect::PreemptionSparesBurstable) { &[] } else { &burstable };
+        let first = choose(guaranteed, without(&wants, best_effort.iter().chain(before_guaranteed)), choice)?;
         let second = choose(burstable, without(&wants, best_effort.iter().chain(&first)), choice)?;
         let third = choose(best_effort, without(&wants, second.iter().chain(&first)), choice)?;
         let victims = third.iter().chain(&second).chain(&first);

@@ -27,6 +27,8 @@ pub(super) fn parse(operands: &[String]) -> Result<CopyProgram, String> {
                 }
             }
             "count" => count = Some(number()?),
+            // Leaves a hole, which takes no blocks: the length of files is not modelled.
+            "seek" => drop(number()?),
             "oflag" => append |= value.split(',').any(|word| word == "append"),
             "iflag" => {}
             "status" => prints_report = value != "none" && value != "noxfer",
