@@ -82,6 +82,31 @@ fn actions_get_groups_and_colours_on_request() {
 }
 
 #[test]
+fn other_commands_get_colours_on_request() {
+    const MESSAGE: &str = "The node was low on resource: memory. Threshold quantity: 100Mi, available: 52Mi.";
+    let folder = tempfile::tempdir().unwrap();
+    // Standard output, and standard error of a command that fails.
+    for (arguments, coloured) in [
+        (&["list", "message"][..], "\x1b[1m SUITE"),
+        (&["explain", MESSAGE], "\x1b[1mA pod\x1b[0m"),
+        (&["lint", "no-such-suite"], "\x1b[31merror:\x1b[0m"),
+    ] {
+        let text = |variables: &[(&str, &str)], color: &str| {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_evictlab"));
+            command.current_dir(folder.path()).env_clear().envs(variables.iter().copied());
+            let output = command.args(arguments).args(["--color", color]).output().unwrap();
+            [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap()).concat()
+        };
+        let always = text(&[], "always");
+        assert!(always.contains(coloured), "{arguments:?}: {always:?}");
+        for plain in [text(&[], "auto"), text(&[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")], "auto")] {
+            assert!(!plain.contains('\x1b'), "{arguments:?}: {plain:?}");
+        }
+        assert!(text(&[("CLICOLOR_FORCE", "1")], "auto").contains(coloured), "{arguments:?}");
+    }
+}
+
+#[test]
 fn old_runs_are_deleted_on_request() {
     let folder = tempfile::tempdir().unwrap();
     let runs = || -> BTreeSet<String> {

@@ -160,9 +160,9 @@ impl CaseRunner<'_> {
                 self.report_step(Phase::Tune, format!("{signal} is {available}, kubeReserved {reserved}"));
                 return Ok(changes);
             };
+            check_percentage(pressure, status)?;
             let text = format!("{signal} is {available}, kubeReserved {reserved}, threshold {threshold}");
             self.report_step(Phase::Tune, text);
-            check_percentage(pressure, status)?;
             return Ok(kubelet_config::with_threshold(changes, signal, &threshold, None));
         }
         let threshold = require(eviction_threshold(pressure, status))?;

@@ -91,7 +91,7 @@ fn exports_the_fields_of_a_case() {
         (
             "ranking/priority-breaks-ties",
             &[],
-            &["kind: PriorityClass", "priorityClassName: low", "value: -2147483648"],
+            &["kind: PriorityClass", "priorityClassName: low", "value: -10"],
             &["low is evicted"],
         ),
         (
