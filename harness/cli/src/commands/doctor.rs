@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use comfy_table::{ContentArrangement, Table, presets};
-use evictlab_report::exit_code;
+use evictlab_report::{Style, exit_code};
 use evictlab_runner::Interrupt;
 use evictlab_tools::doctor::{CheckState, Diagnosis, DoctorOptions, diagnose};
 
@@ -75,16 +75,16 @@ fn table(diagnosis: &Diagnosis, colour: bool) -> String {
 /// Colours the state in the first column of a line. Continuation lines of a row have no state.
 fn colour_state(line: &str, colour: bool) -> String {
     let states = [
-        (CheckState::Ok, "32"),
-        (CheckState::Warn, "33"),
-        (CheckState::Fail, "31"),
-        (CheckState::Unknown, "2"),
+        (CheckState::Ok, Style::Green),
+        (CheckState::Warn, Style::Yellow),
+        (CheckState::Fail, Style::Red),
+        (CheckState::Unknown, Style::Dim),
     ];
     let first = line.trim_start();
     let indent = &line[..line.len() - first.len()];
-    let state = states.iter().map(|(state, code)| (state.to_string(), code));
-    match state.filter(|_| indent.len() < 2 && colour).find(|(word, _)| first.starts_with(word)) {
-        Some((word, code)) => format!("{indent}\x1b[{code}m{word}\x1b[0m{}", &first[word.len()..]),
+    let state = states.iter().map(|(state, style)| (state.to_string(), style));
+    match state.filter(|_| indent.len() < 2).find(|(word, _)| first.starts_with(word)) {
+        Some((word, style)) => format!("{indent}{}{}", style.on(&word, colour), &first[word.len()..]),
         None => line.to_owned(),
     }
 }

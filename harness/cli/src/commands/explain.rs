@@ -63,10 +63,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
         print_json(&all)?;
     } else {
         let text = all.iter().map(Explanation::to_string).collect::<Vec<_>>().join("\n");
-        match stdout_width() {
-            Some(width) => print_coloured(for_terminal(&text, is_stdout_coloured(), width.into()))?,
-            None => print_coloured(for_terminal(&text, is_stdout_coloured(), usize::MAX))?,
-        }
+        let width = stdout_width().map_or(usize::MAX, usize::from);
+        print_coloured(for_terminal(&text, is_stdout_coloured(), width))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -22,8 +22,8 @@ use crate::observation::collect::StateBefore;
 use crate::pressure::signal_status::SignalStatus;
 use crate::pressure::skip_reason::SkipReason;
 use crate::pressure::thresholds::{
-    eviction_threshold, format_amount, hard_eviction_threshold, kube_reservation, overshoot,
-    threshold_beside_reservation,
+    amount_beside_reservation, eviction_threshold, format_amount, hard_eviction_threshold, kube_reservation,
+    overshoot, threshold_beside_reservation,
 };
 use crate::recovery::verify_recovered::system_taints;
 
@@ -156,14 +156,17 @@ impl CaseRunner<'_> {
         {
             let reserved = require(kube_reservation(pressure, status))?;
             let changes = kubelet_config::with_reservation(changes, resource, &reserved);
-            let Some(threshold) = threshold_beside_reservation(pressure, status) else {
-                self.report_step(Phase::Tune, format!("{signal} is {available}, kubeReserved {reserved}"));
-                return Ok(changes);
+            let text = format!("{signal} is {available}, kubeReserved {reserved}");
+            let (changes, text) = match threshold_beside_reservation(pressure, status) {
+                None => (changes, text),
+                Some(threshold) => {
+                    check_percentage(pressure, status)?;
+                    let changes = kubelet_config::with_threshold(changes, signal, &threshold, None);
+                    (changes, format!("{text}, threshold {threshold}"))
+                }
             };
-            check_percentage(pressure, status)?;
-            let text = format!("{signal} is {available}, kubeReserved {reserved}, threshold {threshold}");
             self.report_step(Phase::Tune, text);
-            return Ok(kubelet_config::with_threshold(changes, signal, &threshold, None));
+            return Ok(changes);
         }
         let threshold = require(eviction_threshold(pressure, status))?;
         let grace = pressure.soft_grace.map(|grace| humantime::format_duration(grace.get()).to_string());
@@ -183,8 +186,8 @@ impl CaseRunner<'_> {
 /// their cgroup, where the kernel kills processes.
 fn check_percentage(pressure: &Pressure, node: SignalStatus) -> Result<(), SkipReason> {
     const MIN_THRESHOLD: u64 = 35 * MIB;
-    let distance = pressure.distance();
-    let most = u128::from(distance) * u128::from(distance / 10 * 9) / u128::from(MIN_THRESHOLD);
+    let amounts = [pressure.distance(), amount_beside_reservation(pressure)].map(u128::from);
+    let most = amounts[0] * amounts[1] / u128::from(MIN_THRESHOLD);
     let most = u64::try_from(most).unwrap_or(u64::MAX);
     if node.capacity > most { Err(SkipReason::MemoryTooLarge { has: node.capacity, most }) } else { Ok(()) }
 }

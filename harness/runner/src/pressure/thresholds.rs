@@ -37,10 +37,16 @@ pub fn kube_reservation(pressure: &Pressure, node: SignalStatus) -> Option<Strin
     (reserved >= unit).then(|| format_in_unit(reserved, unit))
 }
 
-/// Returns the hard threshold beside a reservation, of nine tenths of the case's distance, as a
-/// percentage of the node's memory; `None` if the case states none. The rest stays allocatable.
+/// Returns the hard threshold beside a reservation, as a percentage of the node's memory; `None` if
+/// the case states none.
 pub(crate) fn threshold_beside_reservation(pressure: &Pressure, node: SignalStatus) -> Option<String> {
-    pressure.as_percentage.then(|| percentage(pressure.distance() / 10 * 9, node.capacity))
+    pressure.as_percentage.then(|| percentage(amount_beside_reservation(pressure), node.capacity))
+}
+
+/// Returns the amount of a hard threshold beside a reservation: nine tenths of the case's distance. The
+/// rest stays allocatable.
+pub(crate) fn amount_beside_reservation(pressure: &Pressure) -> u64 {
+    pressure.distance() / 10 * 9
 }
 
 /// Formats an amount of the case's signal: a quantity in `Mi`, or a plain number.
@@ -75,7 +81,8 @@ fn threshold_below(pressure: &Pressure, node: SignalStatus, distance: u64) -> Op
     Some(percentage(threshold, node.capacity))
 }
 
-/// Rounded down to three decimals, so that a threshold is never above the intended one.
+/// Returns an amount as a percentage of the capacity, rounded down to three decimals, so that a
+/// threshold is never above the intended one.
 fn percentage(amount: u64, capacity: u64) -> String {
     let share = u128::from(amount) * 100_000 / u128::from(capacity.max(amount).max(1));
     format!("{}.{:03}%", share / 1000, share % 1000)
