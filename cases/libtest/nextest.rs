@@ -118,5 +118,5 @@ fn invocation() -> String {
 /// Returns the nextest process, the parent of this one: the cluster exists as long as it does.
 fn nextest() -> Owner {
     let parent = std::os::unix::process::parent_id();
-    Owner::of(parent).unwrap_or_else(Owner::this)
+    Owner::from_pid(parent).unwrap_or_else(Owner::current)
 }

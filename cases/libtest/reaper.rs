@@ -27,7 +27,7 @@ pub(crate) fn spawn(cluster: &str) -> std::io::Result<()> {
 pub(crate) fn main(cluster: &str) -> ExitCode {
     let delete = || -> Result<(), String> {
         let state = StateDir::open().map_err(|error| error.to_string())?;
-        while state.read(cluster).is_some_and(|record| record.owner.alive()) {
+        while state.read(cluster).is_some_and(|record| record.owner.is_alive()) {
             std::thread::sleep(Duration::from_millis(500));
         }
         // The process that creates the cluster holds its lock, also after the owner died.

@@ -173,7 +173,7 @@ fn run(
                 groups: evictlab_cluster::group_by_skew(kubelets).map_err(|error| text(&error))?,
                 clusters: ClusterSource::New { name: format!("evictlab-{id}"), base, nodes: 1 },
                 keep: KeepPolicy::Never,
-                owner: Owner::this(),
+                owner: Owner::current(),
             };
             let state = StateDir::open().map_err(|error| text(&error))?;
             (Clock::wall(), evictlab_cluster::Backend::Kind(KindBackend::new(options, docker, state)))

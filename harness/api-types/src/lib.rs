@@ -1,7 +1,7 @@
 //! The types of the Kubernetes API: the fields of each kind of object.
 //!
 //! Objects stay JSON in most of evictlab, so that fields newer than k8s-openapi's types are kept.
-//! This crate compares such objects with the types, and says which fields a type has at a path.
+//! This crate compares such objects with the types, and lists the fields of a type at a path.
 //!
 //! ```
 //! use evictlab_api_types::ApiType;

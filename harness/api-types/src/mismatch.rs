@@ -1,3 +1,5 @@
+//! Comparison of objects with their types.
+
 use std::fmt::{self, Display, Formatter};
 
 use serde_json::Value;
@@ -49,7 +51,8 @@ impl ApiType {
 }
 
 impl Mismatch {
-    /// Returns the path as Kubernetes writes it, such as `spec.containers[0].image`.
+    /// Returns the path as strict decoding of the API server writes it, such as
+    /// `spec.containers[0].image`.
     pub fn field_path(&self) -> String {
         FieldPath(&self.path).to_string()
     }
@@ -124,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_is_no_object_has_no_path() {
+    fn a_value_other_than_an_object_has_no_path() {
         assert_eq!(mismatches(json!([])), ["invalid type: sequence, expected Pod"]);
     }
 }

@@ -1,9 +1,12 @@
+//! Fields of newer versions of Kubernetes than that of the types, from 1.34 to 1.36; those of 1.37
+//! are assumed to be the same.
+
 /// Fields newer than the types, by the end of their paths without list items. The types are those
-/// of Kubernetes 1.33, and kubelets up to 1.37 are supported. Sources: 1.34 (`hostnameOverride`
-/// KEP-4762, `restartPolicyRules` KEP-5307, `fileKeyRef` KEP-3721, `podCertificate` KEP-4317), 1.35
-/// (`workloadRef` KEP-4671, `declaredFeatures` KEP-5328, pod-level resources in the status
-/// KEP-5419) and 1.36 (`schedulingGroup`, `volumeStatus`, `message` of a resource's health, claims
-/// of node allocatable resources).
+/// of Kubernetes 1.33. Sources: 1.34 (`hostnameOverride` KEP-4762, `restartPolicyRules` KEP-5307,
+/// `fileKeyRef` KEP-3721, `podCertificate` KEP-4317), 1.35 (`workloadRef` KEP-4671,
+/// `declaredFeatures` KEP-5328, pod-level resources in the status KEP-5419) and 1.36
+/// (`schedulingGroup`, `volumeStatus`, `message` of a resource's health, claims of node allocatable
+/// resources).
 const NEWER_FIELDS: [&str; 13] = [
     "spec.hostnameOverride",
     "restartPolicyRules",

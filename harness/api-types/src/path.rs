@@ -1,3 +1,5 @@
+//! Paths within objects.
+
 use std::fmt::{self, Display, Formatter};
 
 /// A segment of a path from a value to one that it contains.
@@ -21,7 +23,9 @@ impl From<usize> for PathSegment {
     }
 }
 
-/// A path as Kubernetes writes it, such as `spec.containers[0].image`.
+/// A path as strict decoding of the API server writes it, such as `spec.containers[0].image`. Every
+/// key follows a dot, also one that contains dots: only errors of validation write the keys of maps
+/// in brackets. Source: `appendStrictFieldStackKey` in `sigs.k8s.io/json`.
 pub(crate) struct FieldPath<'a>(pub(crate) &'a [PathSegment]);
 
 impl Display for FieldPath<'_> {
@@ -34,5 +38,18 @@ impl Display for FieldPath<'_> {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_follow_dots_and_indexes_are_in_brackets() {
+        let path = ["metadata", "labels", "example.com/x"].map(PathSegment::from);
+        assert_eq!(FieldPath(&path).to_string(), "metadata.labels.example.com/x");
+        let path = [PathSegment::from(0), "image".into()];
+        assert_eq!(FieldPath(&path).to_string(), "[0].image");
     }
 }

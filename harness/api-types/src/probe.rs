@@ -1,3 +1,5 @@
+//! Fields of a type at a path, read from its deserializer.
+
 use std::cell::RefCell;
 
 use serde::de::value::{Error, StrDeserializer};

@@ -73,3 +73,54 @@ impl ParsedCase {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Status;
+
+    use super::*;
+    use crate::fixtures::GOOD;
+    use crate::parse;
+
+    fn rejection(status: &Status) -> ApiRejection<'_> {
+        let causes = status.details.iter().flat_map(|details| details.causes.iter().flatten());
+        ApiRejection {
+            message: status.message.as_deref().unwrap_or_default(),
+            fields: causes.filter_map(|cause| cause.field.as_deref()).collect(),
+        }
+    }
+
+    /// The Status objects are answers of API servers: to strict decoding, validation, an ephemeral
+    /// container.
+    #[test]
+    fn rejections_of_the_api_point_to_lines() {
+        let text = GOOD.replace("expect:\n", "ephemeral-containers:\n  - pod: alloc\n    container:\n      name: debug\n      resources: {}\nexpect:\n");
+        let case = parse("suite", "suite/good.yaml", "good.yaml", text.as_bytes()).unwrap();
+        assert_eq!(case.ephemeral_container_lines(), [19]);
+        let status = |json: serde_json::Value| serde_json::from_value::<Status>(json).unwrap();
+        let decoding = status(serde_json::json!({"code": 400, "reason": "BadRequest", "message":
+            "Pod in version \"v1\" cannot be handled as a Pod: strict decoding error: unknown field \"spec.containers[0].args\""}));
+        let validation = status(serde_json::json!({"code": 422, "reason": "Invalid",
+            "message": "Pod \"alloc\" is invalid: [spec.initContainers[0].image: Required value, spec.volumes[0].name: Duplicate value: \"data\"]",
+            "details": {"causes": [
+                {"reason": "FieldValueRequired", "message": "Required value", "field": "spec.initContainers[0].image"},
+                {"reason": "FieldValueDuplicate", "message": "Duplicate value", "field": "spec.volumes[0].name"}]}}));
+        let ephemeral = status(serde_json::json!({"code": 422, "reason": "Invalid",
+            "message": "Pod \"alloc\" is invalid: spec.ephemeralContainers[0].resources: Forbidden: cannot be set for an Ephemeral Container",
+            "details": {"causes": [{"field": "spec.ephemeralContainers[0].resources"}]}}));
+        let quota = status(
+            serde_json::json!({"code": 403, "message": "pods \"alloc\" is forbidden: exceeded quota"}),
+        );
+        let problems = [
+            case.pod_rejection_problem(0, "pod alloc", &rejection(&decoding)),
+            case.pod_rejection_problem(0, "pod alloc", &rejection(&validation)),
+            case.ephemeral_container_rejection_problem(
+                0,
+                "ephemeral container debug",
+                &rejection(&ephemeral),
+            ),
+            case.pod_rejection_problem(0, "pod alloc", &rejection(&quota)),
+        ];
+        insta::assert_snapshot!(problems.map(|problem| problem.to_string()).join("\n\n"));
+    }
+}

@@ -108,8 +108,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Rejects finalizers in the metadata of an object, of its templates, or of a patch: nobody
-    /// removes them, so that neither the object nor its namespace could be deleted.
+    /// Rejects finalizers in the metadata of an object, of its templates, or of a patch: no
+    /// controller removes them, so that neither the object nor its namespace could be deleted.
     pub(crate) fn check_finalizers(&mut self, path: &[PathSegment], fields: &Map<String, Value>) {
         for (name, value) in fields {
             let path = join(path, yaml_path![name.as_str()]);
@@ -172,7 +172,7 @@ impl Checker<'_> {
         let mut manifest = Value::Object(manifest);
         self.check_quantities(path, &mut manifest);
         self.check_pod_specs(path, &manifest);
-        // The API server has the last word on kinds that are not known here.
+        // Only the API server can check kinds that are not known here.
         let Some(api_type) = api_type else { return };
         for mismatch in api_type.mismatches(&manifest) {
             let at = join(path, &mismatch.path);
@@ -239,7 +239,7 @@ impl Checker<'_> {
 
 #[cfg(test)]
 mod tests {
-    use crate::load_tests::errors_of_changes;
+    use crate::fixtures::errors_of_changes;
 
     #[test]
     fn errors_point_to_the_mistake() {

@@ -161,7 +161,7 @@ fn list<'a>(
 
 #[cfg(test)]
 mod tests {
-    use crate::load_tests::errors_of_changes;
+    use crate::fixtures::errors_of_changes;
 
     #[test]
     fn errors_point_to_the_mistake() {

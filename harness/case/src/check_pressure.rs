@@ -1,6 +1,7 @@
 //! Checks of the pressure of a case.
 
 use evictlab_rules::quantity::{GIB, Quantity};
+use serde_json::Value;
 
 use crate::checks::Checker;
 use crate::positions::PathSegment;
@@ -10,10 +11,10 @@ use crate::values::QuantityText;
 use crate::yaml_path;
 
 /// Maximum distance of a threshold on memory, in bytes.
-const MAX_MEMORY_DISTANCE: u64 = 64 * GIB;
+const MAX_MEMORY_DISTANCE: i64 = 64 * GIB as i64;
 
 /// Maximum distance of a threshold on a file system, in bytes.
-const MAX_DISK_DISTANCE: u64 = 8 << 40;
+const MAX_DISK_DISTANCE: i64 = 8 << 40;
 
 impl Checker<'_> {
     pub(crate) fn check_pressure(&mut self) {
@@ -21,16 +22,16 @@ impl Checker<'_> {
         for (field, key) in entries_set_by(pressure) {
             let path = yaml_path!["kubelet-config", field];
             let note = "omit it, or omit `pressure`";
-            match self.case.kubelet_config.get(field).map(|map| (map.is_object(), map.get(key).is_some())) {
-                Some((true, true)) => {
+            match self.case.kubelet_config.get(field) {
+                Some(Value::Object(map)) if map.contains_key(key) => {
                     let what = format!("`{field}` of {key} is set by `pressure` when the case runs");
                     self.report(&[&path[..], &yaml_path![key][..]].concat(), what, note);
                 }
-                Some((false, _)) => {
+                Some(Value::Object(_)) | None => {}
+                Some(_) => {
                     let what = format!("`{field}` must be a map: `pressure` sets {key} in it");
                     self.report(path, what, note);
                 }
-                _ => {}
             }
         }
         self.check_combination(pressure);
@@ -73,12 +74,13 @@ impl Checker<'_> {
 
     /// Checks that a node can have a distance available.
     fn check_size(&mut self, path: &[PathSegment], signal: PressureSignal, distance: &QuantityText) {
-        let (most, note) = match signal {
-            PressureSignal::MemoryAvailable => (MAX_MEMORY_DISTANCE, "state at most 64Gi of memory"),
-            _ if signal.is_bytes() => (MAX_DISK_DISTANCE, "state at most 8Ti of a disk"),
+        let (most, resource) = match signal {
+            PressureSignal::MemoryAvailable => (MAX_MEMORY_DISTANCE, "memory"),
+            _ if signal.is_bytes() => (MAX_DISK_DISTANCE, "a disk"),
             _ => return,
         };
-        if distance.amount() > most {
+        if distance.quantity().value() > most {
+            let note = format!("state at most {} of {resource}", Quantity::from_bytes(most));
             self.report(path, format!("a distance of {distance} is larger than that of any node"), note);
         }
     }
@@ -153,7 +155,7 @@ fn entries_set_by(pressure: &Pressure) -> Vec<(&'static str, &'static str)> {
 
 #[cfg(test)]
 mod tests {
-    use crate::load_tests::errors_of_changes;
+    use crate::fixtures::errors_of_changes;
 
     #[test]
     fn errors_point_to_the_mistake() {

@@ -3,14 +3,14 @@
 use evictlab_rules::quantity::GIB;
 use serde_json::{Map, Value};
 
+use crate::action::{Action, ApiRequest, ContainerCommand, NodeChange, Resize, Taint};
 use crate::assertion::Assertion;
 use crate::checks::Checker;
 use crate::located_pod_specs::case_name;
+use crate::node_setup::FileSystems;
+use crate::object_name::{ObjectKind, ObjectName};
 use crate::positions::PathSegment;
 use crate::problem::did_you_mean;
-use crate::step::{
-    Action, ApiRequest, ContainerCommand, FileSystems, NodeChange, ObjectKind, ObjectReference, Resize, Taint,
-};
 use crate::values::Name;
 use crate::words::list_names;
 use crate::yaml_path;
@@ -199,7 +199,7 @@ impl Checker<'_> {
     fn check_object_reference(
         &mut self,
         path: &[PathSegment],
-        object: &ObjectReference,
+        object: &ObjectName,
         existing: &[&Map<String, Value>],
     ) {
         let kind = object.kind.as_str();
@@ -279,7 +279,7 @@ impl Checker<'_> {
 
 #[cfg(test)]
 mod tests {
-    use crate::load_tests::errors_of_changes;
+    use crate::fixtures::errors_of_changes;
 
     #[test]
     fn errors_point_to_the_mistake() {

@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::{Map, Value};
 
+use crate::action::{Action, NodeChange};
 use crate::kubelet_fields::config_mistakes;
 use crate::located_pod_specs::case_name;
 use crate::manifest_types::{CONTAINER_LISTS, containers_of};
@@ -13,7 +14,6 @@ use crate::positions::PathSegment;
 use crate::pressure::PressureMechanism;
 use crate::problem::did_you_mean;
 use crate::schema::Case;
-use crate::step::{Action, NodeChange};
 use crate::values::Name;
 use crate::yaml_path;
 
@@ -369,11 +369,16 @@ pub(crate) fn item_names(list: Option<&Value>) -> impl Iterator<Item = &str> {
 
 #[cfg(test)]
 mod tests {
-    use crate::load_tests::errors_of_changes;
+    use crate::fixtures::errors_of_changes;
 
     #[test]
     fn errors_point_to_the_mistake() {
         insta::assert_snapshot!(errors_of_changes(&[
+            (
+                "eviction settings with which no kubelet starts",
+                "expect:\n",
+                "kubelet-config:\n  evictionHard: {nodefs.available: lots}\ndo:\n  - {configure: {evictionSoftGracePeriod: {nodefs.available: soon}}}\nexpect:\n",
+            ),
             ("invalid label", "Feature:Eviction", "Feature/Eviction"),
             ("invalid image name", "image: agnhost:2.52", "image: \"a'; touch b; '\""),
             ("name of another file", "name: good", "name: better"),

@@ -12,8 +12,8 @@ use evictlab_rules::quantity::QuantityError;
 use crate::expression::ExpressionError;
 use crate::select::{LabelFilter, LabelFilterError, SelectError, Shard, ShardError};
 use crate::{
-    DeletionError, LoadErrors, Mark, NewCaseError, NewCaseNameError, Problem, SourceSpan, TwoActions,
-    ValueError,
+    DeletionError, LoadErrors, Mark, MultipleActionsError, NewCaseError, NewCaseNameError, Problem,
+    SourceSpan, ValueError,
 };
 
 fn text(text: &str) -> String {
@@ -44,7 +44,7 @@ fn values() -> Vec<String> {
         row(ValueError::Upstream(text("#124938"))),
         row(DeletionError::Target),
         row(DeletionError::GracePeriod),
-        row(TwoActions { first: "evict", second: "delete" }),
+        row(MultipleActionsError { first: "evict", second: "delete" }),
     ]
 }
 

@@ -1,8 +1,12 @@
-//! The fields of KubeletConfiguration (kubelet.config.k8s.io/v1beta1) of all kubelets from 1.27 to
-//! 1.36: staging/src/k8s.io/kubelet/config/v1beta1/types.go.
+//! The fields of KubeletConfiguration (kubelet.config.k8s.io/v1beta1) of all kubelets, from 1.27 to
+//! 1.36; those of 1.37 are assumed to be the same. Source:
+//! staging/src/k8s.io/kubelet/config/v1beta1/types.go.
 
-use evictlab_rules::threshold::Signal;
-use serde_json::Value;
+use std::collections::BTreeMap;
+
+use evictlab_rules::parse_go_duration;
+use evictlab_rules::threshold::{Signal, ThresholdConfig, ThresholdConfigError, parse_threshold_config};
+use serde_json::{Map as JsonMap, Value};
 
 use crate::positions::PathSegment;
 use crate::problem::did_you_mean;
@@ -189,29 +193,51 @@ pub(crate) fn kubelet_fields() -> impl Iterator<Item = &'static str> {
     FIELDS.iter().map(|(name, _)| *name)
 }
 
-/// Returns the fields of a configuration that no kubelet has, and the values that a kubelet cannot
-/// decode.
-pub(crate) fn config_mistakes(config: &serde_json::Map<String, Value>) -> Vec<ConfigMistake> {
+/// Returns the fields of a configuration that no kubelet has, the values of a wrong type, and the
+/// eviction settings with which no kubelet starts.
+pub(crate) fn config_mistakes(config: &JsonMap<String, Value>) -> Vec<ConfigMistake> {
     let mut mistakes = Vec::new();
     check_fields(&[], config, FIELDS, &mut mistakes);
     for map in BY_SIGNAL {
-        let signals = Signal::ALL.map(Signal::as_str);
-        for name in config.get(map).and_then(Value::as_object).into_iter().flat_map(serde_json::Map::keys) {
-            if !signals.contains(&name.as_str()) {
-                let path = yaml_path![map].to_vec();
-                let note =
-                    did_you_mean(name, signals).unwrap_or_else(|| format!("valid: {}", signals.join(", ")));
-                let message = format!("unknown eviction signal `{name}`");
-                mistakes.push(ConfigMistake { path, key: Some(name.clone()), message, note });
-            }
+        for (name, value) in config.get(map).and_then(Value::as_object).into_iter().flatten() {
+            mistakes.extend(setting_mistake(map, name, value));
         }
     }
     mistakes
 }
 
+/// Returns the mistake in an entry of a map from eviction signals. A value other than text is a
+/// mistake of the map.
+fn setting_mistake(map: &'static str, name: &str, value: &Value) -> Option<ConfigMistake> {
+    let signals = Signal::ALL.map(Signal::as_str);
+    if !signals.contains(&name) {
+        let path = yaml_path![map].to_vec();
+        let note = did_you_mean(name, signals).unwrap_or_else(|| format!("valid: {}", signals.join(", ")));
+        let message = format!("unknown eviction signal `{name}`");
+        return Some(ConfigMistake { path, key: Some(name.to_owned()), message, note });
+    }
+    let error = check_setting(map, name, value.as_str()?).err()?;
+    let path = yaml_path![map, name].to_vec();
+    let note = "no kubelet starts with this value".to_owned();
+    Some(ConfigMistake { path, key: None, message: error.to_string(), note })
+}
+
+/// Parses an entry of a map from eviction signals as a kubelet does.
+fn check_setting(map: &'static str, signal: &str, text: &str) -> Result<(), ThresholdConfigError> {
+    let entry = BTreeMap::from([(signal.to_owned(), text.to_owned())]);
+    let mut config = ThresholdConfig::default();
+    match map {
+        "evictionSoftGracePeriod" => config.eviction_soft_grace_period = entry,
+        "evictionMinimumReclaim" => config.eviction_minimum_reclaim = entry,
+        // Soft thresholds have the values of hard ones; alone, they lack a grace period.
+        _ => config.eviction_hard = entry,
+    }
+    parse_threshold_config(&config).map(drop)
+}
+
 fn check_fields(
     path: &[PathSegment],
-    values: &serde_json::Map<String, Value>,
+    values: &JsonMap<String, Value>,
     fields: &[(&'static str, FieldType)],
     mistakes: &mut Vec<ConfigMistake>,
 ) {
@@ -239,10 +265,10 @@ fn check_fields(
 
 impl FieldType {
     fn accepts(self, value: &Value) -> bool {
-        let all = |map: &serde_json::Map<String, Value>, is: fn(&Value) -> bool| map.values().all(is);
+        let all = |map: &JsonMap<String, Value>, is: fn(&Value) -> bool| map.values().all(is);
         match (self, value) {
             (Bool, Value::Bool(_)) | (Number, Value::Number(_)) | (Text, Value::String(_)) => true,
-            (Duration, Value::String(text)) => is_go_duration(text),
+            (Duration, Value::String(text)) => parse_go_duration(text).is_ok(),
             (List, Value::Array(_)) | (Map, Value::Object(_)) => true,
             (Texts, Value::Array(items)) => items.iter().all(Value::is_string),
             (TextMap, Value::Object(map)) => all(map, Value::is_string),
@@ -266,47 +292,39 @@ impl FieldType {
     }
 }
 
-fn is_go_duration(text: &str) -> bool {
-    let is_unit = |text: &str| ["ns", "us", "µs", "ms", "s", "m", "h"].contains(&text);
-    let mut rest = text.trim_start_matches(['-', '+']);
-    if rest == "0" {
-        return true;
-    }
-    let is_number = |c: char| c.is_ascii_digit() || c == '.';
-    while let Some(end) = rest.find(|c| !is_number(c)).filter(|end| *end > 0) {
-        let after = &rest[end..];
-        let unit = after.find(is_number).unwrap_or(after.len());
-        if !is_unit(&after[..unit]) {
-            return false;
-        }
-        rest = &after[unit..];
-        if rest.is_empty() {
-            return true;
-        }
-    }
-    false
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use serde_json::json;
 
+    /// Returns the displayed mistakes of a configuration.
+    fn mistakes(config: &Value) -> Vec<String> {
+        let all = config_mistakes(config.as_object().unwrap());
+        all.into_iter().map(|one| format!("{} {}", one.message, one.note)).collect()
+    }
+
+    /// Checks that each configuration has one mistake, which begins with the text.
+    fn check_rows(rows: &[(Value, &str)]) {
+        for (invalid, start) in rows {
+            let found = mistakes(invalid);
+            assert!(found.len() == 1 && found[0].starts_with(start), "{invalid}: {found:?}");
+        }
+    }
+
     #[test]
     fn reports_unknown_fields_and_wrong_types() {
-        let mistakes = |config: Value| -> Vec<String> {
-            let all = config_mistakes(config.as_object().unwrap());
-            all.into_iter().map(|one| format!("{} {}", one.message, one.note)).collect()
-        };
         for valid in [
             json!({"evictionHard": {"memory.available": "100Mi"}, "podPidsLimit": 100, "featureGates": {"A": true}}),
             json!({"evictionPressureTransitionPeriod": "1m30s", "imageMinimumGCAge": "0", "memorySwap": {"swapBehavior": "NoSwap"}}),
             json!({"mergeDefaultEvictionSettings": true, "crashLoopBackOff": {"maxContainerRestartPeriod": "10s"}}),
             json!({"cpuCFSQuotaPeriod": "100ms", "evictionSoft": null, "logging": {"verbosity": 4}}),
+            json!({"cpuCFSQuotaPeriod": "100000\u{3bc}s", "syncFrequency": "1.5h", "volumeStatsAggPeriod": "-1s"}),
+            json!({"evictionHard": {"memory.available": "0%", "pid.available": "10.5%"}, "evictionSoft": {"memory.available": "1Gi"}}),
+            json!({"evictionSoftGracePeriod": {"memory.available": "0"}, "evictionMinimumReclaim": {"nodefs.available": "0"}}),
         ] {
-            assert_eq!(mistakes(valid.clone()), [""; 0], "{valid}");
+            assert_eq!(mistakes(&valid), [""; 0], "{valid}");
         }
-        for (invalid, part) in [
+        check_rows(&[
             (
                 json!({"evictionHrad": {}}),
                 "the kubelet configuration has no field `evictionHrad` did you mean `evictionHard`?",
@@ -326,10 +344,36 @@ mod tests {
             ),
             (json!({"imageMinimumGCAge": 10}), "`imageMinimumGCAge` must be a duration"),
             (json!({"syncFrequency": "10"}), "`syncFrequency` must be a duration"),
+            (json!({"syncFrequency": "+-10s"}), "`syncFrequency` must be a duration"),
+            (json!({"syncFrequency": "1..5m"}), "`syncFrequency` must be a duration"),
             (json!({"failSwapOn": "false"}), "`failSwapOn` must be true or false"),
-        ] {
-            let found = mistakes(invalid.clone());
-            assert!(found.len() == 1 && found[0].starts_with(part), "{invalid}: {found:?}");
-        }
+        ]);
+    }
+
+    #[test]
+    fn reports_eviction_settings_with_which_no_kubelet_starts() {
+        check_rows(&[
+            (
+                json!({"evictionHard": {"memory.available": "lots"}}),
+                "memory.available: invalid quantity \"lots\"",
+            ),
+            (
+                json!({"evictionSoft": {"memory.available": "-1Gi"}}),
+                "eviction threshold memory.available must be positive: -1Gi no kubelet starts with this value",
+            ),
+            (
+                json!({"evictionHard": {"nodefs.available": "101%"}}),
+                "eviction percentage threshold nodefs.available must be <= 100%: 101%",
+            ),
+            (json!({"evictionSoftGracePeriod": {"memory.available": "soon"}}), "invalid duration \"soon\""),
+            (
+                json!({"evictionSoftGracePeriod": {"memory.available": "-30s"}}),
+                "invalid eviction grace period specified: -30s, must be a positive value",
+            ),
+            (
+                json!({"evictionMinimumReclaim": {"memory.available": "0%"}}),
+                "eviction percentage minimum reclaim memory.available must be positive: 0%",
+            ),
+        ]);
     }
 }

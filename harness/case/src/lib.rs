@@ -22,6 +22,7 @@
 //! ```
 #![deny(unreachable_pub)]
 
+mod action;
 mod api_rejection;
 mod assertion;
 mod check_expect;
@@ -41,6 +42,8 @@ mod load;
 mod located_pod_specs;
 mod manifest_types;
 mod new_case;
+mod node_setup;
+mod object_name;
 mod origin;
 mod output_schema;
 pub mod positions;
@@ -57,6 +60,10 @@ mod warnings;
 mod words;
 mod yaml_problem;
 
+pub use action::{
+    Action, ApiRequest, ContainerCommand, Deletion, DeletionError, NodeChange, ObjectPatch,
+    ResizableResource, Resize, Taint,
+};
 pub use api_rejection::ApiRejection;
 pub use assertion::{Assertion, ExpectedRate, display_value};
 pub use check_steps::LABEL_PREFIX;
@@ -75,17 +82,15 @@ pub use manifest_types::{
     containers_of,
 };
 pub use new_case::{NewCase, NewCaseError, NewCaseNameError};
+pub use node_setup::{ContainerfsPlacement, FileSystems, NodeSetup, PodPlacement};
+pub use object_name::{ObjectKind, ObjectName};
 pub use output_schema::{closed_schema, output_schema};
 pub use pressure::{Pressure, PressureMechanism};
 pub use pressure_pod::PressurePod;
 pub use pressure_signal::PressureSignal;
 pub use problem::{LoadErrors, Mark, Problem, SourceSpan, did_you_mean, nearest};
 pub use schema::{Case, EphemeralContainer, KnownBug, json_schema};
-pub use step::{
-    Action, ApiRequest, ContainerCommand, ContainerfsPlacement, Deletion, DeletionError, FileSystems,
-    NodeChange, NodeSetup, ObjectKind, ObjectPatch, ObjectReference, PodPlacement, ResizableResource, Resize,
-    Step, Taint, TwoActions,
-};
+pub use step::{MultipleActionsError, Step};
 pub use values::{
     Comparison, Duration, KubeletRequirement, Name, Pattern, QuantityText, ResizedRequest, Upstream,
     UsageBound, ValueError,
@@ -95,5 +100,7 @@ pub use yaml_problem::{document_problem, yaml_problem};
 
 #[cfg(test)]
 mod error_texts;
+#[cfg(test)]
+mod fixtures;
 #[cfg(test)]
 mod load_tests;

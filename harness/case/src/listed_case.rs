@@ -45,3 +45,25 @@ impl From<&ParsedCase> for ListedCase {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::fixtures::GOOD;
+    use crate::{CaseFiles, Source};
+
+    /// Listing does not check a case.
+    #[test]
+    fn a_case_with_extreme_amounts_is_listed() {
+        let root = tempfile::tempdir().unwrap();
+        fs::create_dir(root.path().join("suite")).unwrap();
+        let more = "terminationGracePeriodSeconds: 18446744073709551615\n      volumes:\n";
+        let extreme = GOOD.replace("volumes:\n", more).replace("expect:\n", "timeout: 7days\nexpect:\n");
+        fs::write(root.path().join("suite/good.yaml"), extreme).unwrap();
+        let cases = CaseFiles::read(&Source::Dir(root.path().to_owned())).parsed().unwrap();
+        let listed = ListedCase::from(&*cases[0]);
+        assert_eq!(listed.deadline_seconds, 7 * 24 * 3600);
+    }
+}

@@ -5,106 +5,13 @@ use std::fs;
 
 use proptest::prelude::*;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Status;
-
 use super::*;
-
-const GOOD: &str = "\
-name: good
-about: It holds.
-labels: [Serial, \"Feature:Eviction\"]
-upstream: [kubernetes/kubernetes#124938]
-kubelet: \">=1.29\"
-pressure: {signal: memory.available, ramp: 15s}
-pods:
-  - metadata: {name: alloc}
-    spec:
-      initContainers:
-        - {name: side, image: agnhost:2.52, restartPolicy: Always}
-      containers:
-        - name: el1
-          image: agnhost:2.52
-          args: [stress, --mem-total, $(TOTAL)]
-      volumes:
-        - {name: data, emptyDir: {}}
-expect:
-  evicted: [alloc]
-  message:
-    resource: memory
-    containers: {side: {request: \"0\"}, el1: {request: 0, usage: \">=100Mi\"}}
-known-bugs:
-  - kubelet: \"<1.32\"
-    upstream: kubernetes/kubernetes#124938
-    message: {containers: {el1: {}}}
-";
-
-fn problems(text: &str) -> String {
-    parse("suite", "suite/good.yaml", "cases/suite/good.yaml", text.as_bytes())
-        .expect_err("an error")
-        .to_string()
-}
+use crate::fixtures::{GOOD, errors_of_changes};
 
 #[test]
 fn locates_the_pods_of_a_case() {
     let case = parse("suite", "suite/good.yaml", "good.yaml", GOOD.as_bytes()).unwrap();
     assert_eq!((case.id(), case.pod_lines()), ("suite/good".to_owned(), vec![8]));
-}
-
-fn rejection(status: &Status) -> ApiRejection<'_> {
-    let causes = status.details.iter().flat_map(|details| details.causes.iter().flatten());
-    ApiRejection {
-        message: status.message.as_deref().unwrap_or_default(),
-        fields: causes.filter_map(|cause| cause.field.as_deref()).collect(),
-    }
-}
-
-/// The Status objects are answers of API servers: to strict decoding, validation, an ephemeral
-/// container.
-#[test]
-fn rejections_of_the_api_point_to_lines() {
-    let text = GOOD.replace("expect:\n", "ephemeral-containers:\n  - pod: alloc\n    container:\n      name: debug\n      resources: {}\nexpect:\n");
-    let case = parse("suite", "suite/good.yaml", "good.yaml", text.as_bytes()).unwrap();
-    assert_eq!(case.ephemeral_container_lines(), [19]);
-    let status = |json: serde_json::Value| serde_json::from_value::<Status>(json).unwrap();
-    let decoding = status(serde_json::json!({"code": 400, "reason": "BadRequest", "message":
-        "Pod in version \"v1\" cannot be handled as a Pod: strict decoding error: unknown field \"spec.containers[0].args\""}));
-    let validation = status(serde_json::json!({"code": 422, "reason": "Invalid",
-        "message": "Pod \"alloc\" is invalid: [spec.initContainers[0].image: Required value, spec.volumes[0].name: Duplicate value: \"data\"]",
-        "details": {"causes": [
-            {"reason": "FieldValueRequired", "message": "Required value", "field": "spec.initContainers[0].image"},
-            {"reason": "FieldValueDuplicate", "message": "Duplicate value", "field": "spec.volumes[0].name"}]}}));
-    let ephemeral = status(serde_json::json!({"code": 422, "reason": "Invalid",
-        "message": "Pod \"alloc\" is invalid: spec.ephemeralContainers[0].resources: Forbidden: cannot be set for an Ephemeral Container",
-        "details": {"causes": [{"field": "spec.ephemeralContainers[0].resources"}]}}));
-    let quota =
-        status(serde_json::json!({"code": 403, "message": "pods \"alloc\" is forbidden: exceeded quota"}));
-    let problems = [
-        case.pod_rejection_problem(0, "pod alloc", &rejection(&decoding)),
-        case.pod_rejection_problem(0, "pod alloc", &rejection(&validation)),
-        case.ephemeral_container_rejection_problem(0, "ephemeral container debug", &rejection(&ephemeral)),
-        case.pod_rejection_problem(0, "pod alloc", &rejection(&quota)),
-    ];
-    insta::assert_snapshot!(problems.map(|problem| problem.to_string()).join("\n\n"));
-}
-
-/// An expectation that cannot fail is an error at its line.
-#[test]
-fn an_expectation_must_be_able_to_fail() {
-    let (before, _) = GOOD.split_once("expect:").unwrap();
-    let parsed = |expect: &str| {
-        let text = format!("{before}{expect}");
-        parse("suite", "suite/good.yaml", "good.yaml", text.as_bytes()).map_err(|error| error.to_string())
-    };
-    for expect in
-        ["expect: {}", "expect: {may-be-evicted: [alloc]}", "expect: {evicted: [], may-be-evicted: [alloc]}"]
-    {
-        let error = parsed(expect).unwrap_err();
-        assert!(error.contains("`expect` states nothing that can fail"), "{error}");
-        assert!(error.contains("good.yaml:18:1") && error.contains("state `evicted: []`"), "{error}");
-    }
-    for expect in ["expect: {evicted: []}", "expect: {that: [{what: a, value: size(events) > 0}]}"] {
-        assert!(parsed(expect).is_ok(), "{expect}");
-    }
 }
 
 /// A case that parses is listed, whatever its check would find; a file that does not parse is not.
@@ -130,19 +37,6 @@ fn reading_and_checking_are_two_steps() {
     assert!(errors.contains("unknown key `abuot`") && errors.contains("invalid CEL expression"), "{errors}");
 }
 
-/// Listing does not check a case.
-#[test]
-fn a_case_with_extreme_amounts_is_listed() {
-    let root = tempfile::tempdir().unwrap();
-    fs::create_dir(root.path().join("suite")).unwrap();
-    let more = "terminationGracePeriodSeconds: 18446744073709551615\n      volumes:\n";
-    let extreme = GOOD.replace("volumes:\n", more).replace("expect:\n", "timeout: 7days\nexpect:\n");
-    fs::write(root.path().join("suite/good.yaml"), extreme).unwrap();
-    let cases = CaseFiles::read(&Source::Dir(root.path().to_owned())).parsed().unwrap();
-    let listed = ListedCase::from(&*cases[0]);
-    assert_eq!(listed.deadline_seconds, 7 * 24 * 3600);
-}
-
 /// The origin of a case does not follow from the text of its path.
 #[test]
 fn a_path_may_look_like_another_origin() {
@@ -158,17 +52,6 @@ fn an_empty_file_has_no_position() {
         let error = parse("s", "s/a.yaml", "a.yaml", text.as_bytes()).unwrap_err().to_string();
         assert!(error.starts_with("the file is empty: write a case with `evictlab new NAME`"), "{error}");
     }
-}
-
-/// Returns the errors of the valid case with one change per row: a name, a text of the case and its
-/// replacement.
-pub(crate) fn errors_of_changes(rows: &[(&str, &str, &str)]) -> String {
-    let errors_of = |(name, valid, invalid): &(&str, &str, &str)| {
-        let text = GOOD.replacen(valid, invalid, 1);
-        assert_ne!(text, GOOD, "{name}");
-        format!("## {name}\n{}\n", problems(&text))
-    };
-    rows.iter().map(errors_of).collect::<Vec<_>>().join("\n")
 }
 
 /// Mistakes of syntax and of values. Each row breaks the valid case in one place.
@@ -203,6 +86,7 @@ fn errors_point_to_the_mistake() {
         ("colon without quotes", "It holds.", "It holds: always."),
         ("tab", "  - metadata", "\t- metadata"),
         ("two documents", "expect:\n", "---\nexpect:\n"),
+        ("an action that is false", "expect:\n", "do:\n  - {wait: 1s, drain: false}\nexpect:\n"),
         ("two actions in a step", "expect:\n", "do:\n  - {evict: alloc, drain: true}\nexpect:\n"),
         (
             "a patch of an unknown kind",
@@ -240,37 +124,6 @@ fn errors_point_to_the_mistake() {
         ("an alias in its anchor", "  evicted: [alloc]\n", "  evicted: &a [*a]\n"),
         ("two faults in an entry", "expect:\n", "faults: [{event-lost: {}, foo: {}}]\nexpect:\n"),
     ]));
-}
-
-/// Steps can change what the case states or has created before.
-#[test]
-fn steps_change_and_delete_objects() {
-    let steps = "\
-objects:
-  - {apiVersion: apps/v1, kind: Deployment, metadata: {name: web}}
-do:
-  - create: {apiVersion: v1, kind: ConfigMap, metadata: {name: late}}
-  - {patch: {kind: Deployment, name: web, patch: {spec: {replicas: 3}}}, answer: scaled}
-  - delete: {kind: ConfigMap, name: late}
-  - delete: {kind: Pod, name: alloc, grace-period: 1s}
-  - {restart-kubelet: true, about: restarting the kubelet}
-";
-    let text = GOOD.replace("expect:\n", &format!("{steps}expect:\n"));
-    let case = parse("suite", "suite/good.yaml", "good.yaml", text.as_bytes()).unwrap();
-    let fields: Vec<_> =
-        case.case.steps.iter().filter_map(|step| Some(step.action.as_ref()?.field())).collect();
-    assert_eq!(fields, ["create", "patch", "delete", "delete", "restart-kubelet"]);
-    assert_eq!(case.case.node_changes().collect::<Vec<_>>(), [&crate::NodeChange::RestartKubelet]);
-}
-
-/// A pod with a generated name is known by the name without the hyphen; commands run in it.
-#[test]
-fn a_generated_name_has_a_name_in_the_case() {
-    let step = "do:\n  - {exec: {pod: alloc, container: el1, command: [ls]}, answer: listed}\n";
-    let text = GOOD.replace("{name: alloc}", "{generateName: alloc-}");
-    let text = text.replace("expect:\n", &format!("{step}expect:\n"));
-    let case = parse("suite", "suite/good.yaml", "good.yaml", text.as_bytes()).unwrap();
-    assert_eq!(crate::case_name(&case.case.pods[0]), Some("alloc"));
 }
 
 #[test]
@@ -329,7 +182,7 @@ proptest! {
         let _ = parse("s", "s/a.yaml", "a.yaml", &bytes).map_err(|errors| errors.to_string());
     }
 
-    /// What lists and runs read of a case that is not checked.
+    /// Listing and running an unchecked case does not panic for any amounts.
     #[test]
     fn reads_any_amounts_without_panic(
         seconds in any::<u64>(),
@@ -359,62 +212,5 @@ proptest! {
         let end = (at + cut).min(GOOD.len());
         let text = format!("{}{with}{}", &GOOD[..at], &GOOD[end..]);
         let _ = parse("s", "s/good.yaml", "good.yaml", text.as_bytes()).map_err(|errors| errors.to_string());
-    }
-}
-
-/// Names that no kubelet and no API has, with the place of the name and a suggestion.
-#[test]
-fn misspelt_fields_and_metrics_are_reported_at_their_place() {
-    let job = "objects: [{apiVersion: batch/v1, kind: Job, metadata: {name: job}, spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: agnhost:2.52}]}}}}, \
-               {apiVersion: v1, kind: ConfigMap, metadata: {name: map}}]\n";
-    let with = |more: &str| GOOD.replace("expect:\n", &format!("{job}{more}\nexpect:\n"));
-    let rows = [
-        ("kubelet-config: {evictionHrad: {}}", "evictionHrad", "evictionHard"),
-        ("kubelet-config: {memorySwap: {swapBehaviour: NoSwap}}", "swapBehaviour", "swapBehavior"),
-        ("do: [{configure: {evictionSoft: {memory.availble: 1Mi}}}]", "memory.availble", "memory.available"),
-        ("until: size(pods.alloc.spec.contaners) == 1", "contaners", "containers"),
-        ("until: has(pods.alloc.status.mesage)", "mesage", "message"),
-        (
-            "until: podList.exists(p, p.spec.containers.exists(c, c.resources.limts.memory == '1'))",
-            "limts",
-            "limits",
-        ),
-        ("until: >-\n  t > 5\n  && node.status.conditions.exists(c, c.typ == 'Ready')", "typ", "type"),
-        ("until: condition(pods.alloc, 'Ready').reson == 'x'", "reson", "reason"),
-        (
-            "until: history.alloc.map(h, h.conditions.Ready).exists(c, c.statuss == 'True')",
-            "statuss",
-            "status",
-        ),
-        ("until: stats.alloc.el1.rootfs.usedByte > 5", "usedByte", "usedBytes"),
-        ("until: samples[samples.size() - 1].pods.exists(p, p.podRef.nmae == 'a')", "nmae", "name"),
-        ("until: objects.job.status.faild == 1", "faild", "failed"),
-        ("until: \"objects['job'].status.faild == 1\"", "faild", "failed"),
-        ("until: \"{'a': pods.alloc.status.mesage}.size() == 1\"", "mesage", "message"),
-        (
-            "until: samples[0].node.systemContainers[0].memory.workingSet == 1",
-            "workingSet",
-            "workingSetBytes",
-        ),
-        ("until: configz['evictionHrd'].size() == 1", "evictionHrd", "evictionHard"),
-        ("until: metrics.kubelet_evictoins.size() == 1", "kubelet_evictoins", "kubelet_evictions"),
-        ("until: evictions.map(e, e.containers.el1.usge)[0] == 1", "usge", "usage"),
-    ];
-    for (more, misspelt, near) in rows {
-        let text = with(more);
-        let found = problems(&text);
-        let (index, line) = text.lines().enumerate().find(|(_, line)| line.contains(misspelt)).unwrap();
-        let at = format!("good.yaml:{}:{}\n", index + 1, line.find(misspelt).unwrap() + 1);
-        assert!(found.contains(&at) && found.contains(&format!("did you mean `{near}`?")), "{more}: {found}");
-        assert!(found.contains("1 problem in 1 file"), "{found}");
-    }
-    for valid in [
-        "until: podList.all(p, p.metadata.labels.anything == 'x' && p.status.resources.limits.cpu == '1')",
-        "until: objects.job.metadata.annotations['a/b'] == '1' && objects.map.data.any == '1'",
-        "until: metrics.go_goroutines.exists(m, m.labels.any == '1') && metrics.kubelet_pod_start_duration_seconds_sum.size() > 0",
-        "until: podList.map(p, [p.status.phase, p.status.reason]).filter(pair, pair[0] == 'Failed').size() == 1",
-        "kubelet-config: {evictionMinimumReclaim: {nodefs.available: 10Mi}, mergeDefaultEvictionSettings: true}",
-    ] {
-        assert!(parse("suite", "suite/good.yaml", "good.yaml", with(valid).as_bytes()).is_ok(), "{valid}");
     }
 }

@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value};
 
+use crate::action::{Action, ApiRequest, ObjectPatch};
 use crate::manifest_types::PodSpecManifest;
 use crate::schema::Case;
-use crate::step::{Action, ApiRequest, ObjectPatch};
 
 /// A pod spec in a manifest of a case, with its object.
 #[derive(Clone, Debug)]
@@ -144,6 +144,8 @@ fn collect_nested<'a>(object: &str, replicas: u64, value: &'a Value, specs: &mut
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixtures::GOOD;
+    use crate::parse;
 
     #[test]
     fn finds_the_specs_of_all_manifests() {
@@ -177,5 +179,15 @@ mod tests {
         .unwrap();
         let counts: Vec<u64> = case.pod_specs().into_iter().map(|found| found.replicas).collect();
         assert_eq!(counts, [5, 5]);
+    }
+
+    /// A pod with a generated name is known by the name without the hyphen; commands run in it.
+    #[test]
+    fn a_generated_name_has_a_name_in_the_case() {
+        let step = "do:\n  - {exec: {pod: alloc, container: el1, command: [ls]}, answer: listed}\n";
+        let text = GOOD.replace("{name: alloc}", "{generateName: alloc-}");
+        let text = text.replace("expect:\n", &format!("{step}expect:\n"));
+        let case = parse("suite", "suite/good.yaml", "good.yaml", text.as_bytes()).unwrap();
+        assert_eq!(case_name(&case.case.pods[0]), Some("alloc"));
     }
 }

@@ -10,7 +10,7 @@ use crate::values::{Name, ValueError};
 /// A complete case; `NAME` is replaced by its name.
 const TEMPLATE: &str = r#"name: NAME
 about: A pod that grows beyond an eviction threshold is evicted.
-when-it-fails: The kubelet evicts no pod, or reports other figures.
+when-it-fails: The kubelet does not evict the pod, or its message has other amounts.
 labels: [Serial, Disruptive, "NodeFeature:Eviction"]
 pressure: {signal: memory.available, pod: {name: hog}}
 expect:

@@ -39,13 +39,37 @@ macro_rules! yaml_path {
     ($($segment:expr),* $(,)?) => { &[$($crate::positions::PathSegment::from($segment)),*] };
 }
 
-/// Returns the segments of a field path of Kubernetes, such as `spec.containers[0].image`.
+/// Returns the segments of a field path of Kubernetes, such as `spec.containers[0].image` or
+/// `spec.containers[0].resources.limits[example.com/gpu]` (`Path.String` in
+/// `staging/src/k8s.io/apimachinery/pkg/util/validation/field/path.go`).
+///
+/// A number in brackets is the index of an item, although it may be the key of a map:
+/// [`Positions::locate`] accepts it as both.
 pub fn segments_of_field(path: &str) -> Vec<PathSegment> {
-    let segment = |text: &str| match text.parse() {
-        Ok(item) => PathSegment::Item(item),
-        Err(_) => PathSegment::Key(text.to_owned()),
-    };
-    path.split(['.', '[', ']']).filter(|text| !text.is_empty()).map(segment).collect()
+    let mut segments = Vec::new();
+    let mut rest = path;
+    while !rest.is_empty() {
+        let (segment, after) = match rest.strip_prefix('[') {
+            Some(bracketed) => {
+                let (content, after) = bracketed.split_once(']').unwrap_or((bracketed, ""));
+                (segment_in_brackets(content), after)
+            }
+            None => {
+                let (name, after) = rest.split_at(rest.find(['.', '[']).unwrap_or(rest.len()));
+                (PathSegment::from(name), after.strip_prefix('.').unwrap_or(after))
+            }
+        };
+        rest = after;
+        segments.extend((segment != PathSegment::from("")).then_some(segment));
+    }
+    segments
+}
+
+fn segment_in_brackets(content: &str) -> PathSegment {
+    match content.parse::<usize>() {
+        Ok(item) if item.to_string() == content => PathSegment::Item(item),
+        _ => PathSegment::from(content),
+    }
 }
 
 impl Positions {
@@ -57,7 +81,8 @@ impl Positions {
     }
 
     /// Returns the start of the value at a path, or of the last existing value on the path. A map
-    /// or list that is the value of a key starts at the key.
+    /// or list that is the value of a key starts at the key. In a map, an index is the key with
+    /// these digits.
     pub fn locate(&self, path: &[PathSegment]) -> Position {
         let mut node = &self.0;
         let mut position = Position::from(node.referenced);
@@ -66,12 +91,8 @@ impl Positions {
                 (Node::List(items), PathSegment::Item(item)) => {
                     items.get(*item).map(|next| (next, next.referenced))
                 }
-                (Node::Map(entries), PathSegment::Key(name)) => {
-                    entries.iter().find(|(key, _)| key.value == *name).map(|(key, next)| match next.value {
-                        Node::Scalar => (next, next.referenced),
-                        _ => (next, key.referenced),
-                    })
-                }
+                (Node::Map(entries), PathSegment::Key(name)) => value_of_key(entries, name),
+                (Node::Map(entries), PathSegment::Item(item)) => value_of_key(entries, &item.to_string()),
                 _ => None,
             };
             let Some((next, location)) = next else { break };
@@ -79,6 +100,16 @@ impl Positions {
         }
         position
     }
+}
+
+/// Returns the value of a key, and the position at which it starts.
+fn value_of_key<'a>(
+    entries: &'a [(Spanned<String>, Spanned<Node>)],
+    name: &str,
+) -> Option<(&'a Spanned<Node>, Location)> {
+    let (key, value) = entries.iter().find(|(key, _)| key.value == name)?;
+    let location = if matches!(value.value, Node::Scalar) { value.referenced } else { key.referenced };
+    Some((value, location))
 }
 
 impl<'de> Deserialize<'de> for Node {
@@ -177,10 +208,26 @@ mod tests {
 
     #[test]
     fn splits_field_paths_of_the_api() {
-        assert_eq!(
-            segments_of_field("spec.containers[0].image"),
-            yaml_path!["spec", "containers", 0, "image"]
-        );
-        assert_eq!(segments_of_field(""), yaml_path![]);
+        let rows: [(&str, &[PathSegment]); 7] = [
+            ("", yaml_path![]),
+            ("spec.containers[0].image", yaml_path!["spec", "containers", 0, "image"]),
+            ("limits[example.com/gpu].x", yaml_path!["limits", "example.com/gpu", "x"]),
+            ("metadata.annotations[a.b/c][d]", yaml_path!["metadata", "annotations", "a.b/c", "d"]),
+            // Outside of brackets, a number is a key.
+            ("data.8080", yaml_path!["data", "8080"]),
+            ("data[007]", yaml_path!["data", "007"]),
+            ("a..[].b[c", yaml_path!["a", "b", "c"]),
+        ];
+        for (path, segments) in rows {
+            assert_eq!(segments_of_field(path), segments, "{path}");
+        }
+    }
+
+    #[test]
+    fn locates_the_keys_in_brackets() {
+        let positions = Positions::read("limits:\n  example.com/gpu: lots\ndata:\n  \"8080\": x\n");
+        for (path, line) in [("limits[example.com/gpu]", 2), ("data[8080]", 4), ("data.8080", 4)] {
+            assert_eq!(positions.locate(&segments_of_field(path)).line, line, "{path}");
+        }
     }
 }

@@ -10,14 +10,16 @@ use schemars::generate::SchemaSettings;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use crate::action::{NodeChange, Resize};
 use crate::assertion::Assertion;
 use crate::expect::{Expect, Message};
 use crate::expression::{Expression, KeysRead};
 use crate::manifest_types::containers_of;
+use crate::node_setup::{NodeSetup, PodPlacement};
 use crate::output_schema::unwrap_descriptions;
 use crate::positions::PathSegment;
 use crate::pressure::Pressure;
-use crate::step::{NodeChange, NodeSetup, PodPlacement, Resize, Step};
+use crate::step::Step;
 use crate::values::{Duration, KubeletRequirement, Name, Upstream};
 use crate::yaml_path;
 
@@ -109,12 +111,12 @@ pub struct Case {
     pub deadline: Option<Duration>,
     /// Reason why no defect of a kubelet can fail the case, for a case that checks an API server or
     /// a controller. Without a reason, `evictlab mutants run` expects the case to kill a mutant.
-    #[serde(default)]
-    pub no_mutant: Option<String>,
+    #[serde(default, rename = "no-mutant")]
+    pub no_mutant_reason: Option<String>,
     /// Reason why the embedded cluster cannot predict the verdict on real kubelets. If stated, the
     /// case is skipped there.
-    #[serde(default)]
-    pub on_a_model: Option<String>,
+    #[serde(default, rename = "on-a-model")]
+    pub model_skip_reason: Option<String>,
 }
 
 impl Case {
@@ -161,6 +163,14 @@ impl Case {
     /// Returns the resizes that steps request.
     pub fn resizes(&self) -> impl Iterator<Item = &Resize> {
         self.steps.iter().filter_map(Step::resize)
+    }
+
+    /// Returns whether the case waits for nothing: no eviction, no `until` and no step says when it
+    /// ends. It ends when nothing changes any more.
+    pub fn waits_for_nothing(&self) -> bool {
+        let Expect { evicted, refused, summary, .. } = &self.expect;
+        let waits = !evicted.is_empty() || refused.is_some() || !summary.is_empty();
+        !waits && self.until.is_none() && self.steps.is_empty()
     }
 
     /// Returns the changes of the node that steps make.
@@ -233,17 +243,18 @@ pub struct KnownBug {
     /// Pods that the kubelet rejects at admission instead.
     #[serde(default)]
     pub rejected: Option<Vec<Name>>,
-    /// Minimum time from the Evicted event to the end of the last container of the pod.
+    /// Minimum time from the Evicted event to the end of the last container of the pod, instead of
+    /// `killed-after` and `killed-within` of `expect`.
     #[serde(default)]
     pub killed_after: Option<Duration>,
-    /// Assertions on kubelets with the bug. One with the `what` of an assertion of `expect` replaces
-    /// it; others are added.
+    /// Assertions on kubelets with the bug. An assertion replaces the one in `expect` with the same
+    /// `what`; others are added.
     #[serde(default)]
     pub that: Vec<Assertion>,
     /// The bug is intermittent: the property that `expect.rate` counts does not hold every time.
     #[serde(default)]
     pub sometimes: bool,
-    /// Invariants of the rules of this kubelet that a kubelet without the bug violates. Required
+    /// Invariants that a kubelet without the bug violates under this version's rules. Required
     /// while every later minor version has the bug, because the rules of a fixed kubelet are then
     /// unknown.
     #[serde(default)]

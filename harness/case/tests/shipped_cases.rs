@@ -157,16 +157,16 @@ fn suites_are_complete() {
         *suites.entry(case.suite.clone()).or_default() += 1;
     }
     let expected = [
-        ("end-state", 16),
+        ("end-state", 17),
         ("file-systems", 7),
-        ("limits", 22),
+        ("limits", 23),
         ("message", 15),
         ("out-of-memory", 10),
         ("pids", 6),
         ("ranking", 25),
         ("relatives", 22),
         ("signals", 10),
-        ("storage", 11),
+        ("storage", 12),
         ("thresholds", 30),
     ];
     assert_eq!(suites, expected.map(|(suite, cases)| (suite.to_owned(), cases)).into());

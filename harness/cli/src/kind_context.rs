@@ -54,7 +54,7 @@ impl KindContext {
         evictlab_cluster::ensure_names_unused(&self.docker, &clusters, groups.len())
             .await
             .map_err(bad_input)?;
-        let options = KindOptions { run: run.to_owned(), groups, clusters, owner: Owner::this(), keep };
+        let options = KindOptions { run: run.to_owned(), groups, clusters, owner: Owner::current(), keep };
         Ok(KindBackend::new(options, self.docker.clone(), self.state.clone()))
     }
 }

@@ -117,7 +117,7 @@ fn verdicts(run: &Path) -> BTreeSet<String> {
         .collect()
 }
 
-/// A pod of an index that runs a case, once there is one.
+/// Waits for a pod of an index that runs a case.
 fn running_pod(kubectl: &Kubectl) -> String {
     let began = Instant::now();
     loop {
@@ -223,7 +223,7 @@ fn load_image(cluster: &str, image: &Image) {
     }
 }
 
-/// What is killed while a Job runs.
+/// The part of a cluster that a test kills while a Job runs.
 #[derive(Clone, Copy, Debug)]
 enum KilledPart {
     Pod,

@@ -16,7 +16,7 @@ use crate::images::update::{DownloadError, ReleasesError, UpdateError};
 use crate::images::{ContainerdError, ImageCatalogError, ImageLoadError, PullError, ResolveError};
 use crate::kubelet_config::ConfigureError;
 use crate::run_lease::LeaseLost;
-use crate::wait::Stalled;
+use crate::wait::StalledError;
 use crate::workload::StageError;
 use crate::{
     ClusterError, ClusterName, ClusterNameError, ConfigError, DockerError, ExistingError, FileSystemsError,
@@ -48,8 +48,8 @@ fn denied() -> io::Error {
     io::Error::from(ErrorKind::PermissionDenied)
 }
 
-fn stalled() -> Stalled {
-    Stalled { timeout: Duration::from_secs(120), last: text("node lab-worker is not ready") }
+fn stalled() -> StalledError {
+    StalledError { timeout: Duration::from_secs(120), last: text("node lab-worker is not ready") }
 }
 
 fn refused_by_server() -> Box<kube::Error> {

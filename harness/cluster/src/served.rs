@@ -106,7 +106,7 @@ impl ServedCluster {
         if state.read(name).is_some() {
             return Err(ServedError::Exists(name.to_owned()));
         }
-        let (cluster, owner, created) = (name.to_owned(), Owner::this(), Timestamp::now());
+        let (cluster, owner, created) = (name.to_owned(), Owner::current(), Timestamp::now());
         let served = Self { cluster, owner, created, kubelets, command, stopped: false };
         match state.write_new(&state.served_record(name), &served)? {
             true => Ok(served),
@@ -119,7 +119,7 @@ impl ServedCluster {
     pub fn list(state: &StateDir) -> Vec<Self> {
         let mut all: Vec<Self> = state.served_records().iter().filter_map(read).collect();
         all.retain(|served| {
-            let exists = served.stopped || served.owner.alive();
+            let exists = served.stopped || served.owner.is_alive();
             if !exists {
                 served.forget(state);
             }
@@ -179,16 +179,16 @@ impl ServedCluster {
     /// Ends the server.
     async fn end(&self) -> Result<(), ServedError> {
         let (cluster, pid) = (self.cluster.clone(), self.owner.pid);
-        if !self.owner.is_here() {
+        if !self.owner.is_local() {
             return Err(ServedError::Elsewhere { cluster, pid, host: self.owner.host.clone() });
         }
         let process = i32::try_from(pid).ok().and_then(Pid::from_raw);
-        if let Some(process) = process.filter(|_| self.owner.alive()) {
+        if let Some(process) = process.filter(|_| self.owner.is_alive()) {
             // The process may just have ended.
             let _ignored = kill_process(process, Signal::TERM);
         }
         let deadline = Instant::now() + STOP_TIMEOUT;
-        while self.owner.alive() {
+        while self.owner.is_alive() {
             if Instant::now() > deadline {
                 return Err(ServedError::StillRunning { cluster, pid });
             }
@@ -215,7 +215,7 @@ mod tests {
         assert!(matches!(claim(), Err(ServedError::Exists(_))));
         assert_eq!(ServedCluster::list(&state), std::slice::from_ref(&served));
         // A server that was killed leaves its files.
-        let killed = Owner { started: "earlier".to_owned(), ..Owner::this() };
+        let killed = Owner { started: Some("earlier".to_owned()), ..Owner::current() };
         let left = ServedCluster { owner: killed, ..served };
         fs::write(state.served_record("lab"), serde_json::to_string(&left).unwrap()).unwrap();
         state.create_kubeconfig("lab").unwrap();

@@ -16,7 +16,7 @@ pub enum Probe<T> {
 /// A wait that saw no progress for its whole timeout.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no progress for {} s: {last}", timeout.as_secs())]
-pub struct Stalled {
+pub struct StalledError {
     /// Longest time without progress that the wait accepts.
     pub timeout: Duration,
     /// Text of the last pending probe.
@@ -28,7 +28,7 @@ pub struct Stalled {
 /// # Errors
 /// The text of the pending probe has not changed for `timeout`. A slow machine that still makes
 /// progress does not time out.
-pub async fn until<T, F>(timeout: Duration, interval: Duration, mut probe: F) -> Result<T, Stalled>
+pub async fn until<T, F>(timeout: Duration, interval: Duration, mut probe: F) -> Result<T, StalledError>
 where
     F: AsyncFnMut() -> Probe<T>,
 {
@@ -38,7 +38,9 @@ where
         match probe().await {
             Probe::Done(value) => return Ok(value),
             Probe::Pending(text) if text != last => (progressed, last) = (Instant::now(), text),
-            Probe::Pending(_) if progressed.elapsed() >= timeout => return Err(Stalled { timeout, last }),
+            Probe::Pending(_) if progressed.elapsed() >= timeout => {
+                return Err(StalledError { timeout, last });
+            }
             Probe::Pending(_) => {}
         }
         tokio::time::sleep(interval).await;
@@ -82,7 +84,7 @@ mod tests {
         });
         assert_eq!(progressing.await, Ok(100));
         let stalled = until::<(), _>(timeout, interval, async || Probe::Pending("stuck".to_owned())).await;
-        assert_eq!(stalled, Err(Stalled { timeout, last: "stuck".to_owned() }));
+        assert_eq!(stalled, Err(StalledError { timeout, last: "stuck".to_owned() }));
     }
 
     #[test]

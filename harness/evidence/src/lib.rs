@@ -47,7 +47,7 @@ pub use live_state::{LiveState, WatchedKind};
 pub use metric::Metric;
 pub use missing::{EvidenceSource, MissingEvidence, UnknownSource};
 pub use objects::{ContainerStatusExt, RecordedEvent, RecordedNode, RecordedPod};
-pub use observation_end::{EndInputs, EndLimits, ExpectedOutcome, ObservationEnd};
+pub use observation_end::ObservationEnd;
 pub use observations::{ApiAnswer, CommandOutput, NodeState, Observations, StepAnswer};
 pub use recorded::{DecodeError, Recorded};
 pub use sample::{SampleDocument, sample};

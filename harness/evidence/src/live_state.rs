@@ -6,7 +6,6 @@ use std::time::Duration;
 use evictlab_case::case_name;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
-use tokio::time::Instant;
 
 use crate::history::{self, MAX_HISTORY, NodeHistoryEntry, PodHistoryEntry};
 use crate::missing::{EvidenceSource, MissingEvidence};
@@ -20,26 +19,6 @@ const MISSED_CHANGES: &str = "the watch expired and may have missed changes";
 const MAX_EVENTS: usize = 5000;
 /// Maximum number of pods whose last version is kept: a controller may create pods in a loop.
 const MAX_GONE_PODS: usize = 1000;
-
-/// Times of the observation's last changes.
-#[derive(Clone, Debug)]
-pub(crate) struct Progress {
-    pub(crate) last_change: Instant,
-    pub(crate) fingerprint: String,
-    pub(crate) settled_since: Option<Instant>,
-    pub(crate) stuck_since: Option<Instant>,
-}
-
-impl Default for Progress {
-    fn default() -> Self {
-        Self {
-            last_change: Instant::now(),
-            fingerprint: String::new(),
-            settled_since: None,
-            stuck_since: None,
-        }
-    }
-}
 
 /// Objects that a watch delivers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,7 +55,6 @@ pub struct LiveState {
     listed: Option<ListedPods>,
     /// True while the watch on the node lists it.
     is_listing_node: bool,
-    pub(crate) progress: Progress,
 }
 
 impl LiveState {

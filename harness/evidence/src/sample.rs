@@ -225,41 +225,4 @@ mod tests {
             })
         );
     }
-
-    /// Returns the expressions that read each field of a value.
-    fn paths(value: &Value, path: &str) -> Vec<String> {
-        match value {
-            Value::Object(fields) => {
-                fields.iter().flat_map(|(name, value)| paths(value, &format!("{path}['{name}']"))).collect()
-            }
-            Value::Array(items) => items.iter().flat_map(|item| paths(item, &format!("{path}[0]"))).collect(),
-            _ => vec![path.to_owned()],
-        }
-    }
-
-    #[test]
-    fn lint_knows_the_fields_of_samples() {
-        let (memory, fs) = (json!({"workingSetBytes": 1}), json!({"usedBytes": 1}));
-        let summary = json!({
-            "node": {
-                "systemContainers": [{"name": "pods", "memory": memory}], "memory": memory, "fs": fs,
-                "runtime": {"imageFs": fs, "containerFs": fs}, "rlimit": {"maxpid": 1},
-            },
-            "pods": [{
-                "podRef": {"name": "a", "namespace": "n", "uid": "u"}, "memory": memory,
-                "process_stats": {"process_count": 1}, "ephemeral-storage": fs,
-                "volume": [{"name": "data", "usedBytes": 1}],
-                "containers": [{"name": "c", "startTime": "t", "memory": memory, "rootfs": fs, "logs": fs}],
-            }],
-        });
-        let paths = paths(&sample(1.0, &summary, "n"), "samples[0]");
-        assert_eq!(paths.len(), 21, "{paths:?}");
-        for path in paths {
-            let case = format!(
-                "name: a\nabout: b\nuntil: \"{path} == 1\"\npods:\n- metadata: {{name: p}}\n  spec: {{containers: [{{name: c, image: agnhost:2.52}}]}}\nexpect: {{evicted: []}}\n"
-            );
-            let read = evictlab_case::parse("s", "s/a.yaml", "a.yaml", case.as_bytes());
-            assert!(read.is_ok(), "{path}: {}", read.unwrap_err());
-        }
-    }
 }

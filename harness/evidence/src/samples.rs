@@ -53,7 +53,7 @@ impl Samples {
         self.dropped
     }
 
-    /// Reports whether there are no samples.
+    /// Reports whether the list of samples is empty.
     pub fn is_empty(&self) -> bool {
         self.texts.is_empty()
     }

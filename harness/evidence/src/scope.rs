@@ -152,9 +152,15 @@ fn documents<'a, T: 'a>(recorded: impl IntoIterator<Item = &'a Recorded<T>>) -> 
 
 #[cfg(test)]
 mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
     use super::*;
-    use crate::Observations;
+    use crate::history::{ConditionEntry, ContainerEntry, NodeHistoryEntry, PodHistoryEntry};
+    use crate::metric::Metric;
+    use crate::observations::{ApiAnswer, CommandOutput, StepAnswer};
+    use crate::sample::{SampleDocument, sample};
     use evictlab_case::expression::{Expression, ExpressionError};
+    use evictlab_rules::quantity::Quantity;
     use serde::de::DeserializeOwned;
 
     fn recorded<T: DeserializeOwned>(json: Value) -> Recorded<T> {
@@ -266,5 +272,132 @@ mod tests {
         ];
         let errors = mistakes.map(|text| format!("{text}\n  {}\n", value(text).unwrap_err()));
         insta::assert_snapshot!(errors.join("\n"));
+    }
+
+    /// Returns the expressions that read each field of a value.
+    fn paths_of_value(value: &Value, path: &str) -> Vec<String> {
+        match value {
+            Value::Object(fields) if !fields.is_empty() => fields
+                .iter()
+                .flat_map(|(name, value)| paths_of_value(value, &format!("{path}['{name}']")))
+                .collect(),
+            Value::Array(items) if !items.is_empty() => {
+                items.iter().flat_map(|item| paths_of_value(item, &format!("{path}[0]"))).collect()
+            }
+            _ => vec![path.to_owned()],
+        }
+    }
+
+    /// Returns the expressions that read each field of a JSON Schema, which is part of `root`.
+    fn paths_of_schema(schema: &Value, root: &Value, path: &str) -> Vec<String> {
+        let mut paths = vec![path.to_owned()];
+        if let Some(reference) = schema["$ref"].as_str() {
+            let definition = root.pointer(reference.trim_start_matches('#')).unwrap();
+            paths.extend(paths_of_schema(definition, root, path));
+        }
+        for (name, field) in schema["properties"].as_object().into_iter().flatten() {
+            paths.extend(paths_of_schema(field, root, &format!("{path}['{name}']")));
+        }
+        if schema["items"].is_object() {
+            paths.extend(paths_of_schema(&schema["items"], root, &format!("{path}[0]")));
+        }
+        for alternative in schema["anyOf"].as_array().into_iter().flatten() {
+            paths.extend(paths_of_schema(alternative, root, path));
+        }
+        paths
+    }
+
+    /// Returns a sample with all statistics that a sample keeps.
+    fn complete_sample() -> Value {
+        let (memory, fs) = (json!({"workingSetBytes": 1}), json!({"usedBytes": 1}));
+        let summary = json!({
+            "node": {
+                "systemContainers": [{"name": "pods", "memory": memory}], "memory": memory, "fs": fs,
+                "runtime": {"imageFs": fs, "containerFs": fs}, "rlimit": {"maxpid": 1},
+            },
+            "pods": [{
+                "podRef": {"name": "p", "namespace": "n", "uid": "u"}, "memory": memory,
+                "process_stats": {"process_count": 1}, "ephemeral-storage": fs,
+                "volume": [{"name": "data", "usedBytes": 1}],
+                "containers": [{"name": "c", "startTime": "t", "memory": memory, "rootfs": fs, "logs": fs}],
+            }],
+        });
+        sample(1.0, &summary, "n")
+    }
+
+    /// Returns evictions with every kind of message.
+    fn evictions_of_all_kinds() -> Vec<RecordedEvent> {
+        let limit: Quantity = "1Mi".parse().unwrap();
+        let pressure = "The node was low on resource: memory. Threshold quantity: 100Mi, available: 80Mi. \
+            Container c was using 300Mi, request is 1Mi, has larger consumption of memory. ";
+        let limits = [
+            EvictionMessage::EmptyDirLimit { volume: "data".to_owned(), limit: limit.clone() },
+            EvictionMessage::PodLimit { limit: limit.clone() },
+            EvictionMessage::ContainerLimit { container: "c".to_owned(), limit },
+        ];
+        let messages = limits.iter().map(ToString::to_string).chain([pressure.to_owned(), "?".to_owned()]);
+        let event = |message: String| {
+            let object = json!({"kind": "Pod", "name": "p"});
+            recorded(json!({"reason": "Evicted", "message": message, "involvedObject": object}))
+        };
+        messages.map(event).collect()
+    }
+
+    /// Returns observations with all fields of every variable whose form evictlab defines.
+    fn complete_observations() -> Observations {
+        let conditions = BTreeMap::from([("Ready".to_owned(), ConditionEntry::default())]);
+        let containers = BTreeMap::from([("c".to_owned(), ContainerEntry::default())]);
+        let entry = PodHistoryEntry { conditions: conditions.clone(), containers, ..Default::default() };
+        let of_node = NodeHistoryEntry { conditions, ..Default::default() };
+        let metric = Metric { labels: BTreeMap::new(), value: 1.0, increase: 1.0 };
+        Observations {
+            answers: BTreeMap::from([
+                ("evicted".to_owned(), StepAnswer::Api(ApiAnswer::default())),
+                ("listed".to_owned(), StepAnswer::Command(CommandOutput::default())),
+            ]),
+            events: evictions_of_all_kinds(),
+            metrics: BTreeMap::from([("kubelet_evictions".to_owned(), vec![metric])]),
+            pod_history: BTreeMap::from([("p".to_owned(), vec![Recorded::of(entry).unwrap()])]),
+            node_history: vec![Recorded::of(of_node).unwrap()],
+            samples: [complete_sample()].iter().collect(),
+            summary_before: recorded(json!({"node": {}, "pods": []})),
+            ..Observations::default()
+        }
+    }
+
+    /// The checker of cases has a copy of the fields of all variables: it must accept every field
+    /// that an expression can read.
+    #[test]
+    fn lint_knows_the_fields_of_all_variables() {
+        let seen = complete_observations();
+        let scope = Scope::of(&seen);
+        let mut paths = BTreeSet::new();
+        for name in VARIABLES {
+            let value = name.parse::<Expression>().unwrap().value(&scope).unwrap();
+            paths.extend(paths_of_value(&value, name));
+        }
+        let schema = schemars::schema_for!(SampleDocument).to_value();
+        paths.extend(paths_of_schema(&schema, &schema, "samples[0]"));
+        for path in [
+            "answers['listed']['stdout']",
+            "evictions[0]['containers']['c']['usage']",
+            "evictions[0]['volume']",
+            "history['p'][0]['containers']['c']['exitCode']",
+            "samples[0]['pods'][0]['process_stats']",
+            "samples[0]['pods'][0]['volume'][0]['usedBytes']",
+            "stats['p']['c']['rootfs']['usedBytes']",
+        ] {
+            assert!(paths.contains(path), "{path}: {paths:?}");
+        }
+        for path in paths {
+            let case = format!(
+                "name: a\nabout: b\nuntil: \"{path} == 1\"\n\
+                pods:\n- metadata: {{name: p}}\n  spec: {{containers: [{{name: c, image: agnhost:2.52}}]}}\n\
+                do: [{{evict: p, answer: evicted}}, {{exec: {{pod: p, command: [ls]}}, answer: listed}}]\n\
+                expect: {{evicted: []}}\n"
+            );
+            let read = evictlab_case::parse("s", "s/a.yaml", "a.yaml", case.as_bytes());
+            assert!(read.is_ok(), "{path}: {}", read.unwrap_err());
+        }
     }
 }

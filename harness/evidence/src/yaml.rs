@@ -8,9 +8,9 @@ use serde_saphyr::Options;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{problem}")]
 pub struct YamlError {
-    /// Line of the problem, from 1.
+    /// Line of the problem, from 1; 1 if it is unknown.
     pub line: usize,
-    /// Column of the problem, from 1.
+    /// Column of the problem, from 1; 1 if it is unknown.
     pub column: usize,
     /// The problem, with its position.
     pub problem: String,

@@ -53,7 +53,7 @@ pub(crate) fn check_consistency(records: EvictionEvidence<'_>) -> Vec<Consistenc
             Some(ConsistencyCheck { agrees, text })
         })
         .collect();
-    // There is one finding for each container, with the same text.
+    // Each container has a finding, with the same text.
     checks.dedup();
     if records.events.len() > 1 {
         let text = format!(

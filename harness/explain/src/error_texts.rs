@@ -6,7 +6,7 @@ mod error_row;
 use error_row::row;
 use evictlab_rules::message::EvictionMessage;
 
-use crate::{EncodingError, InputError, NothingToExplain};
+use crate::{EncodingError, ExplainError, InputError};
 
 #[test]
 fn texts() {
@@ -14,9 +14,9 @@ fn texts() {
     let problem = "The node was low on resource: threads.".parse::<EvictionMessage>().unwrap_err();
     let source = serde_json::from_str("{\"status\": 1}").and_then(serde_json::from_value::<u8>).unwrap_err();
     let rows = [
-        row(NothingToExplain::NoEviction(text("3 events, 2 pods"))),
-        row(NothingToExplain::Cut { of: text("pod web"), after: text("memory") }),
-        row(NothingToExplain::Message { of: text("pod web"), problem }),
+        row(ExplainError::NoEviction(text("3 events, 2 pods"))),
+        row(ExplainError::Cut { of: text("pod web"), after: text("memory") }),
+        row(ExplainError::Message { of: text("pod web"), problem }),
         row(InputError::Empty),
         row(InputError::Kind(text("Deployment"))),
         row(InputError::Syntax {

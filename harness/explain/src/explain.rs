@@ -20,7 +20,7 @@ use crate::why::why;
 
 /// The input contains no eviction.
 #[derive(Debug, thiserror::Error)]
-pub enum NothingToExplain {
+pub enum ExplainError {
     /// The objects are about something else.
     #[error(
         "failed to find an eviction in the input: it contains only {0}\nhelp: pass the Pod that was evicted and its Events: kubectl get events,pods,nodes -o yaml"
@@ -53,10 +53,7 @@ pub enum NothingToExplain {
 ///
 /// # Errors
 /// The input contains no eviction.
-pub fn explain(
-    input: &Input,
-    version: Option<&KubeletVersion>,
-) -> Result<Vec<Explanation>, NothingToExplain> {
+pub fn explain(input: &Input, version: Option<&KubeletVersion>) -> Result<Vec<Explanation>, ExplainError> {
     let index = InputIndex::of(input);
     let mut all = Explanations::default();
     for pod in &input.pods {
@@ -93,7 +90,7 @@ pub fn explain(
     }
     let Explanations { mut known, unclear, problem } = all;
     if known.is_empty() {
-        return Err(problem.unwrap_or_else(|| NothingToExplain::NoEviction(describe_input(input))));
+        return Err(problem.unwrap_or_else(|| ExplainError::NoEviction(describe_input(input))));
     }
     known.extend(unclear);
     Ok(known)
@@ -106,7 +103,7 @@ struct Explanations {
     /// Evictions with an unknown message of an unknown component.
     unclear: Vec<Explanation>,
     /// The problem of the first one.
-    problem: Option<NothingToExplain>,
+    problem: Option<ExplainError>,
 }
 
 impl Explanations {
@@ -136,8 +133,8 @@ impl Explanations {
     fn add_unclear(&mut self, explanation: Explanation, problem: MessageParseError) {
         let of = explanation.pod.clone().unwrap_or_else(|| "the message".to_owned());
         self.problem.get_or_insert_with(|| match cut_after(&problem.text) {
-            Some(after) => NothingToExplain::Cut { of, after },
-            None => NothingToExplain::Message { of, problem },
+            Some(after) => ExplainError::Cut { of, after },
+            None => ExplainError::Message { of, problem },
         });
         self.unclear.push(explanation);
     }

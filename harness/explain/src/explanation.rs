@@ -91,7 +91,7 @@ pub struct ConsistencyCheck {
 /// A known bug.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Bug {
-    /// Upstream issue as `owner/repository#number`; `None` if nobody filed one.
+    /// Upstream issue as `owner/repository#number`; `None` if the bug is not reported.
     pub upstream: Option<&'static str>,
     /// Description of the bug.
     pub about: &'static str,

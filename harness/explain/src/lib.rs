@@ -45,7 +45,7 @@ mod why;
 #[cfg(test)]
 mod error_texts;
 
-pub use explain::{NothingToExplain, explain};
+pub use explain::{ExplainError, explain};
 pub use explanation::{Bug, ConsistencyCheck, ContainerKind, ContainerReport, Explanation};
 pub use input::{Input, InputError};
 pub use text::{TITLES, amount};

@@ -166,7 +166,7 @@ impl TextReader {
         }
     }
 
-    /// Reads the eviction messages of a line; returns whether there is one.
+    /// Reads the eviction messages of a line; returns whether the line has one.
     fn read_message(&mut self, pod: Option<&str>, line: &str) -> bool {
         let found = find_messages(line);
         if let [first, ..] = &found[..] {

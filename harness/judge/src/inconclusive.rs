@@ -19,7 +19,9 @@ use k8s_openapi::api::core::v1::{ContainerStateTerminated, ContainerStatus};
 
 /// Returns the reason why an expectation that holds does not decide the case.
 pub(crate) fn of_pass(case: &Case, evidence: &CaseEvidence<'_>) -> Option<Inconclusive> {
-    deleted_externally(case, evidence).or_else(|| without_pressure(case, evidence))
+    deleted_externally(case, evidence)
+        .or_else(|| without_pressure(case, evidence))
+        .or_else(|| without_start(case, evidence))
 }
 
 /// Returns the reason why an observation that ended early does not decide the case, although no
@@ -102,6 +104,12 @@ pub(crate) fn trigger_not_observed(
     };
     let cause = not_admitted(case, evidence).or_else(|| evidence.pods.iter().find_map(never_started));
     Ok(Some(cause.unwrap_or_else(without_trigger)))
+}
+
+/// Returns the reason why a case that waits for nothing is not decided: a pod that did not run could
+/// not be evicted.
+fn without_start(case: &Case, evidence: &CaseEvidence<'_>) -> Option<Inconclusive> {
+    case.waits_for_nothing().then(|| evidence.pods.iter().find_map(never_started))?
 }
 
 /// Returns the reason why a case with pressure does not have a verdict: no evidence of pressure.

@@ -54,9 +54,9 @@ impl Rate {
         });
         Some(value.and_then(|value| {
             let list = if let Value::Array(list) = value { list } else { vec![value] };
-            let right = list.iter().filter(|item| **item == Value::Bool(true)).count() as u64;
+            let count = list.iter().filter(|item| **item == Value::Bool(true)).count() as u64;
             match list.iter().all(Value::is_boolean) {
-                true => Ok(Self { what: rate.what.clone(), right, of: list.len() as u64 }),
+                true => Ok(Self { label: rate.what.clone(), count, total: list.len() as u64 }),
                 false => Err(failure(Value::Array(list).to_string())),
             }
         }))
@@ -66,10 +66,10 @@ impl Rate {
     /// suits small counts and shares near 0 and 1.
     pub fn interval(&self) -> (f64, f64) {
         const Z: f64 = 1.959_964;
-        if self.of == 0 {
+        if self.total == 0 {
             return (0.0, 1.0);
         }
-        let (n, share) = (self.of as f64, self.right as f64 / self.of as f64);
+        let (n, share) = (self.total as f64, self.count as f64 / self.total as f64);
         let middle = (share + Z * Z / (2.0 * n)) / (1.0 + Z * Z / n);
         let half = Z / (1.0 + Z * Z / n) * (share * (1.0 - share) / n + Z * Z / (4.0 * n * n)).sqrt();
         ((middle - half).max(0.0), (middle + half).min(1.0))
@@ -79,11 +79,11 @@ impl Rate {
 impl std::fmt::Display for Rate {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (least, most) = self.interval();
-        let Self { what, right, of } = self;
+        let Self { label, count, total } = self;
         // With 100 observations or more, a tenth of a percent is significant.
-        let digits = if *of < 100 { 0 } else { 1 };
+        let digits = if *total < 100 { 0 } else { 1 };
         let (least, most) = (least * 100.0, most * 100.0);
-        write!(f, "{what}: {right} of {of} (95 % interval {least:.digits$} to {most:.digits$} %)")
+        write!(f, "{label}: {count} of {total} (95 % interval {least:.digits$} to {most:.digits$} %)")
     }
 }
 
@@ -93,7 +93,7 @@ impl std::fmt::Display for Rate {
 /// A run with any other verdict than `passed`, `reproduced` or `fixed`, or without a rate, is
 /// returned as the result.
 pub fn over_runs(stated: &ExpectedRate, bug: Option<&KnownBug>, runs: Vec<CaseResult>) -> CaseResult {
-    let mut total = Rate { what: String::new(), right: 0, of: 0 };
+    let mut sum = Rate { label: String::new(), count: 0, total: 0 };
     let (mut last, mut tries) = (None, vec![]);
     let has_enough_runs = runs.len() >= MIN_RUNS_OF_SOMETIMES;
     for run in runs {
@@ -101,7 +101,7 @@ pub fn over_runs(stated: &ExpectedRate, bug: Option<&KnownBug>, runs: Vec<CaseRe
             (Some(rate), verdict) if verdict.is_success() => rate.clone(),
             _ => return run,
         };
-        total = Rate { what: rate.what, right: total.right + rate.right, of: total.of + rate.of };
+        sum = Rate { label: rate.label, count: sum.count + rate.count, total: sum.total + rate.total };
         tries.extend(run.earlier_tries.iter().cloned());
         last = Some(run);
     }
@@ -109,29 +109,29 @@ pub fn over_runs(stated: &ExpectedRate, bug: Option<&KnownBug>, runs: Vec<CaseRe
         return CaseResult::without_evidence(Verdict::Error, "the case was not run");
     };
     let bug = bug.filter(|bug| bug.sometimes);
-    let is_right = stated.holds(total.right, total.of);
+    let is_right = stated.holds(sum.count, sum.total);
     let verdict = match bug {
-        _ if total.of == 0 => Verdict::Inconclusive,
+        _ if sum.total == 0 => Verdict::Inconclusive,
         _ if is_right => Verdict::Passed,
-        Some(_) if total.right == 0 && total.of >= MIN_OBSERVATIONS_OF_SOMETIMES && has_enough_runs => {
+        Some(_) if sum.count == 0 && sum.total >= MIN_OBSERVATIONS_OF_SOMETIMES && has_enough_runs => {
             Verdict::Failed
         }
         Some(_) => Verdict::Reproduced,
         None => Verdict::Failed,
     };
     let check = Check {
-        name: total.what.clone(),
+        name: sum.label.clone(),
         holds: is_right,
-        expected: expected_count(stated, total.of),
-        observed: format!("{} of {}", total.right, total.of),
+        expected: expected_count(stated, sum.total),
+        observed: format!("{} of {}", sum.count, sum.total),
     };
     CaseResult {
         verdict,
-        why: explain(verdict, bug, &total),
-        inconclusive_reason: (total.of == 0).then_some(InconclusiveReason::EvidenceLost),
+        why: explain(verdict, bug, &sum),
+        inconclusive_reason: (sum.total == 0).then_some(InconclusiveReason::EvidenceLost),
         known_bug: bug.filter(|_| verdict == Verdict::Reproduced).map(bug_label),
         checks: [vec![check], last.checks].concat(),
-        rate: Some(total),
+        rate: Some(sum),
         earlier_tries: vec![],
         ..last
     }
@@ -139,10 +139,10 @@ pub fn over_runs(stated: &ExpectedRate, bug: Option<&KnownBug>, runs: Vec<CaseRe
 }
 
 /// Describes the expected count, such as `20 of 20` or `at least 90 % of 20`.
-fn expected_count(stated: &ExpectedRate, of: u64) -> String {
+fn expected_count(stated: &ExpectedRate, total: u64) -> String {
     match stated.at_least {
-        None => format!("{of} of {of}"),
-        Some(share) => format!("at least {} % of {of}", share * 100.0),
+        None => format!("{total} of {total}"),
+        Some(share) => format!("at least {} % of {total}", share * 100.0),
     }
 }
 
@@ -167,12 +167,13 @@ mod tests {
     #[test]
     fn interval_is_wilsons_score_interval() {
         // Reference values from R's binom.confint(method = "wilson").
-        for (right, of, least, most) in [(20, 20, 0.8389, 1.0), (0, 10, 0.0, 0.2775), (7, 10, 0.3968, 0.8922)]
+        for (count, total, least, most) in
+            [(20, 20, 0.8389, 1.0), (0, 10, 0.0, 0.2775), (7, 10, 0.3968, 0.8922)]
         {
-            let (from, to) = Rate { what: String::new(), right, of }.interval();
+            let (from, to) = Rate { label: String::new(), count, total }.interval();
             assert!(
                 (from - least).abs() < 1e-3 && (to - most).abs() < 1e-3,
-                "{right} of {of}: {from} to {to}"
+                "{count} of {total}: {from} to {to}"
             );
         }
     }
@@ -181,9 +182,9 @@ mod tests {
         serde_saphyr::from_str(&format!("{{what: survivors, of: 'true'{more}}}")).unwrap()
     }
 
-    fn run(right: u64, of: u64) -> CaseResult {
+    fn run(count: u64, total: u64) -> CaseResult {
         CaseResult {
-            rate: Some(Rate { what: "survivors".to_owned(), right, of }),
+            rate: Some(Rate { label: "survivors".to_owned(), count, total }),
             ..CaseResult::without_evidence(Verdict::Passed, "")
         }
     }
@@ -195,9 +196,9 @@ mod tests {
             ((8, 10), Verdict::Failed, "at least 90 % of 20"),
             ((10, 10), Verdict::Passed, "at least 90 % of 20"),
         ];
-        for ((right, of), verdict, expected) in rows {
-            let result = over_runs(&stated(", at-least: 0.9"), None, vec![run(9, 10), run(right, of)]);
-            assert_eq!(result.verdict, verdict, "{right} of {of}: {}", result.why);
+        for ((count, total), verdict, expected) in rows {
+            let result = over_runs(&stated(", at-least: 0.9"), None, vec![run(9, 10), run(count, total)]);
+            assert_eq!(result.verdict, verdict, "{count} of {total}: {}", result.why);
             assert_eq!(result.checks[0].expected, expected);
         }
         let result = over_runs(&stated(""), None, vec![run(9, 10)]);

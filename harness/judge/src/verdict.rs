@@ -150,11 +150,14 @@ pub struct EvictionRecord {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Rate {
     /// Description of what is counted.
-    pub what: String,
+    #[serde(rename = "what")]
+    pub label: String,
     /// Number of observations for which the property holds.
-    pub right: u64,
+    #[serde(rename = "right")]
+    pub count: u64,
     /// Number of observations.
-    pub of: u64,
+    #[serde(rename = "of")]
+    pub total: u64,
 }
 
 /// The result of a try after which the case was run again.

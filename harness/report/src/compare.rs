@@ -148,7 +148,7 @@ fn cells(state: &RunState) -> Cells<'_> {
     cells
 }
 
-/// Describes the change of a case between two runs; `None` if there is none worth reporting.
+/// Describes the change of a case between two runs; `None` if no change is worth reporting.
 fn change(old: &Cell<'_>, new: &Cell<'_>) -> Option<String> {
     // A bug that occurs at random appears in one run and not in the next: compare the rates.
     let random = match (old.rate(), new.rate()) {
@@ -222,13 +222,21 @@ mod tests {
     /// A case, its verdict, its duration in seconds, and the counts of its rate.
     type Row = (&'static str, Verdict, f64, Option<(u64, u64)>);
 
+    #[test]
+    fn rates_keep_their_names_in_files() {
+        let rate = Rate { label: "pods".to_owned(), count: 7, total: 10 };
+        let json = serde_json::json!({"what": "pods", "right": 7, "of": 10});
+        assert_eq!(serde_json::to_value(&rate).unwrap(), json);
+        assert_eq!(serde_json::from_value::<Rate>(json).unwrap(), rate);
+    }
+
     fn run(cases: &[Row]) -> RecordedRun {
         let dir = tempfile::tempdir().unwrap();
         let mut report = JsonLines::create(&RunDir::at(dir.path()).unwrap()).unwrap();
         let names: Vec<&str> = cases.iter().map(|(name, ..)| *name).collect();
         let mut events = vec![fixtures::event(0.0, fixtures::run_started(&[K], &names))];
         for (name, verdict, took, counted) in cases {
-            let rate = counted.map(|(right, of)| Rate { what: "pods".to_owned(), right, of });
+            let rate = counted.map(|(count, total)| Rate { label: "pods".to_owned(), count, total });
             let result = CaseResult { rate, ..CaseResult::without_evidence(*verdict, "why") };
             let ended = RunEventKind::CaseEnded {
                 id: fixtures::id("message", name, K, 1),

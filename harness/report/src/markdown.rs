@@ -78,7 +78,7 @@ pub(crate) fn case_summary(state: &RunState, ended: &EndedCase, evidence: Option
 /// Writes the commands that run one case again, as a block of code.
 pub(crate) fn write_repro_commands(text: &mut String, state: &RunState, id: &CaseId) {
     let CaseId { suite, case, kubelet, .. } = id;
-    // The events may be those of somebody else, and the lines are meant to be pasted.
+    // The events may be those of another user, and the lines are meant to be pasted.
     let command = |backend: &str| match state.case_info(id).and_then(|info| info.path.as_ref()) {
         Some(path) => command_line(&["run", path, "--backend", backend, "--kubelet", kubelet]),
         None => command_line(&["run", suite, "--backend", backend, "--kubelet", kubelet, "--focus", case]),

@@ -85,7 +85,7 @@ pub fn reports(options: ReportOptions) -> Result<Vec<Box<dyn Report>>, ReportErr
     if let Some(path) = env::var_os("GITHUB_STEP_SUMMARY") {
         reports.push(Box::new(JobSummary::new(path.into())));
     }
-    // Last, for the other reports must be complete even if nobody reads standard output.
+    // Last: the other reports must be complete even if no process reads standard output.
     if let Some((options, output)) = output {
         if options.format == OutputFormat::Github {
             reports.push(Box::new(Annotations::new(output.clone())));

@@ -107,7 +107,8 @@ fn rates(state: &RunState) -> String {
         let conclusive: Vec<Verdict> = verdicts.filter(|verdict| verdict.is_conclusive()).collect();
         let failed = conclusive.iter().filter(|verdict| !verdict.is_success()).count();
         if conclusive.len() >= MIN_RUNS_FOR_RATE {
-            let rate = Rate { what: "failed".to_owned(), right: failed as u64, of: conclusive.len() as u64 };
+            let (count, total) = (failed as u64, conclusive.len() as u64);
+            let rate = Rate { label: "failed".to_owned(), count, total };
             let _ = writeln!(text, "- {} on {kubelet}: {rate}", case.suite_and_case());
         }
     }

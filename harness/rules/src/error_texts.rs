@@ -10,7 +10,7 @@ use crate::quantity::QuantityError;
 use crate::threshold::{
     GracePeriodError, Signal, ThresholdConfigError, ThresholdValueError, UnknownSignalError,
 };
-use crate::{CgroupVersionError, VersionError};
+use crate::{CgroupVersionError, GoDurationError, VersionError};
 
 fn quantities_and_messages() -> Vec<String> {
     vec![
@@ -49,7 +49,8 @@ fn thresholds() -> Vec<String> {
         row(UnknownSignalError(text("memory.free"))),
         row(ThresholdValueError::Quantity(QuantityError::Empty)),
         row(ThresholdValueError::Percentage(text("ten%"))),
-        row(GracePeriodError::InvalidDuration(text("soon"))),
+        row(GoDurationError(text("soon"))),
+        row(GracePeriodError::InvalidDuration(GoDurationError(text("soon")))),
         row(GracePeriodError::Negative(text("-30s"))),
         row(ThresholdConfigError::Signal(UnknownSignalError(text("memory.free")))),
         row(ThresholdConfigError::Value { signal, source: ThresholdValueError::Percentage(text("ten%")) }),

@@ -82,6 +82,7 @@
 #![deny(unreachable_pub)]
 
 mod cgroup;
+mod go_duration;
 pub mod invariant;
 pub mod message;
 pub mod pod;
@@ -95,4 +96,5 @@ mod version;
 mod error_texts;
 
 pub use cgroup::{CgroupVersion, CgroupVersionError};
+pub use go_duration::{GoDurationError, parse_go_duration};
 pub use version::{KubeletVersion, VersionError};

@@ -8,7 +8,7 @@ use std::time::Duration;
 use error_row::row;
 use evictlab_case::expression::ExpressionError;
 use evictlab_cluster::kubelet_config::ConfigureError;
-use evictlab_cluster::wait::Stalled;
+use evictlab_cluster::wait::StalledError;
 use evictlab_cluster::workload::StageError;
 use evictlab_cluster::{ClusterError, LeaseLost, NodeError, PressureForbidden, ProbeError};
 use evictlab_evidence::{DecodeError, Recorded};
@@ -38,8 +38,8 @@ fn worker() -> String {
     text("lab-worker")
 }
 
-fn stalled() -> Stalled {
-    Stalled { timeout: Duration::from_secs(120), last: text("the kubelet does not answer") }
+fn stalled() -> StalledError {
+    StalledError { timeout: Duration::from_secs(120), last: text("the kubelet does not answer") }
 }
 
 fn node_error() -> NodeError {

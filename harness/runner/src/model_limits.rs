@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 ///
 /// Commands within scripts are not checked.
 pub fn model_limits(case: &LoadedCase) -> Vec<Problem> {
-    if case.case.on_a_model.is_some() {
+    if case.case.model_skip_reason.is_some() {
         return Vec::new();
     }
     let stated = &case.case;
@@ -26,6 +26,13 @@ pub fn model_limits(case: &LoadedCase) -> Vec<Problem> {
     for (at, step) in stated.steps.iter().enumerate() {
         if let Some(object) = step.created_object() {
             limits.add_object(yaml_path!["do", at, "create"], object);
+        }
+        if let Some(exec) = step.exec() {
+            let image = "agnhost:2.52".to_owned();
+            let command = ContainerSpec { image, command: exec.command.clone(), ..ContainerSpec::default() };
+            if let Some(command) = unsupported_command(&command) {
+                limits.add(yaml_path!["do", at, "exec"], format!("the model does not run {command}"));
+            }
         }
     }
     limits.problems
@@ -127,6 +134,16 @@ mod tests {
             assert!(found.len() == 1 && found[0].contains(part), "{unsupported}: {found:?}");
             assert!(found[0].contains("a.yaml:4"), "{found:?}");
         }
+        let exec = |script: &str| {
+            let step = format!("do: [{{exec: {{pod: p, command: [sh, -c, '{script}']}}}}]");
+            limits(&format!("{}\n{step}", pod("image: agnhost:2.52, args: [pause]")))
+        };
+        assert_eq!(exec("ls /data"), [""; 0]);
+        let found = exec("for file in /data/*; do echo $file; done");
+        assert!(
+            found.len() == 1 && found[0].contains("the model does not run \"sh -c for file"),
+            "{found:?}"
+        );
         let daemon_set = "objects: [{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: d}, spec: {template: {spec: {containers: [{name: c, image: agnhost:2.52}]}}}}]";
         assert!(
             limits(daemon_set)[0].starts_with("the model has no DaemonSet\n"),

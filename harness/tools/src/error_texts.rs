@@ -10,7 +10,7 @@ use std::time::Duration;
 pub(crate) use error_row::row;
 use evictlab_case::{Problem, SourceSpan};
 use evictlab_cluster::kubelet_config::ConfigureError;
-use evictlab_cluster::wait::Stalled;
+use evictlab_cluster::wait::StalledError;
 use evictlab_cluster::{
     ClusterError, ExistingError, JobName, NodeError, NotModelledError, SkewError, StateError,
 };
@@ -125,7 +125,7 @@ fn documents_and_watch() -> Vec<String> {
 fn jobs_and_models() -> Vec<String> {
     let job = || JobName { namespace: text("evictlab"), name: text("nightly") };
     let source = Box::new(kube::Error::Api(Status::failure("jobs.batch is forbidden", "Forbidden").boxed()));
-    let stalled = Stalled { timeout: Duration::from_secs(120), last: text("2 pods are terminating") };
+    let stalled = StalledError { timeout: Duration::from_secs(120), last: text("2 pods are terminating") };
     vec![
         row(ArchiveError::Rotated { found: 120, expected: 400 }),
         row(ArchiveError::Damaged(text("line 12 is not base64"))),

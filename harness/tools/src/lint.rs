@@ -10,7 +10,7 @@ use serde::Serialize;
 /// The result of a check, as `evictlab lint --json` prints it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct LintReport {
-    /// Number of cases; 0 if there are problems.
+    /// Number of cases; 0 if a case has a problem.
     pub cases: usize,
     /// Mistakes in the case files.
     pub problems: Vec<LintProblem>,

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::error::ExpressionError;
 use super::free_variables::free_variables;
-use super::functions::FUNCTIONS;
+use super::functions::function_names;
 use super::program::{KeysRead, Program};
 use super::shape::ObjectTypes;
 use super::syntax_error;
@@ -208,7 +208,7 @@ fn check_names(program: &cel::Program) -> Result<(), ExpressionError> {
     // Operators are functions with names such as `_+_`, `!_`, `@not_strictly_false`.
     let is_operator =
         |name: &&str| name.starts_with('_') || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    let known: Vec<&str> = FUNCTIONS.iter().copied().chain(BUILT_IN).collect();
+    let known: Vec<&str> = function_names().chain(BUILT_IN).collect();
     let mut functions = references.functions();
     functions.sort_unstable();
     match functions.iter().find(|name| !is_operator(name) && !known.contains(name)) {

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::sync::{Arc, LazyLock};
 
 use cel::common::types::{
-    CelBool, CelDouble, CelInt, CelList, CelMap, CelMapKey, CelNull, CelString, DYN_TYPE, STRING_TYPE,
+    CelBool, CelDouble, CelInt, CelList, CelMap, CelMapKey, CelNull, CelString, DYN_TYPE, STRING_TYPE, Type,
 };
 use cel::common::value::{CowVal, Val};
 use cel::{DeclarationError, Env, ExecutionError};
@@ -18,71 +18,105 @@ pub const CONTAINER_STATUS_FIELDS: [&str; 3] =
 /// A CEL value that may borrow its strings.
 type CelValue<'v> = Box<dyn Val + 'v>;
 
-/// Names of the functions:
+/// Arguments of a call. They may borrow values for `'b`, whose strings are borrowed for `'v`.
+type Arguments<'b, 'v> = Vec<CowVal<'b, 'v>>;
+
+/// Result of a call, which may borrow what the arguments borrow.
+type FunctionResult<'b, 'v> = Result<CowVal<'b, 'v>, ExecutionError>;
+
+/// A function of evictlab.
+struct Function {
+    name: &'static str,
+    /// ID of its only overload.
+    overload: &'static str,
+    parameters: &'static [Type],
+    call: for<'b, 'v> fn(Arguments<'b, 'v>) -> FunctionResult<'b, 'v>,
+}
+
+/// The functions:
 /// - `quantity(text)`: a Kubernetes quantity in bytes, or counts;
 /// - `evicted(pod)`: `status.reason` is `Evicted`;
 /// - `running(pod)`: all its regular containers and sidecars run;
 /// - `container(pod, name)`: the status of a container, of any kind;
 /// - `condition(object, type)`: a condition of a pod, a node or a job;
 /// - `logTime(line)`: the time of a line of the kubelet's log, in seconds since midnight.
-pub(crate) const FUNCTIONS: [&str; 6] =
-    ["quantity", "evicted", "running", "container", "condition", "logTime"];
+static FUNCTIONS: [Function; 6] = [
+    Function { name: "quantity", overload: "quantity_string", parameters: &[STRING_TYPE], call: quantity },
+    Function { name: "evicted", overload: "evicted_dyn", parameters: &[DYN_TYPE], call: evicted },
+    Function { name: "running", overload: "running_dyn", parameters: &[DYN_TYPE], call: running },
+    Function {
+        name: "container",
+        overload: "container_dyn_string",
+        parameters: &[DYN_TYPE, STRING_TYPE],
+        call: container,
+    },
+    Function {
+        name: "condition",
+        overload: "condition_dyn_string",
+        parameters: &[DYN_TYPE, STRING_TYPE],
+        call: condition,
+    },
+    Function { name: "logTime", overload: "log_time_string", parameters: &[STRING_TYPE], call: log_time },
+];
 
-/// CEL with the functions.
+/// Function that each `+` of a program passes its result through ([`measure_concatenation`]).
+/// Expressions cannot call it, because its name is not an identifier.
+pub(super) const CONCAT_HOOK: &str = "@concatenation";
+
+/// CEL with the functions and the hook.
 pub(crate) static ENVIRONMENT: LazyLock<Result<Arc<Env>, DeclarationError>> = LazyLock::new(|| {
     let mut env = Env::stdlib();
-    env.add_overload(SUM, "sum_dyn", vec![DYN_TYPE], sum)?;
-    env.add_overload("quantity", "quantity_string", vec![STRING_TYPE], quantity)?;
-    env.add_overload("evicted", "evicted_dyn", vec![DYN_TYPE], evicted)?;
-    env.add_overload("running", "running_dyn", vec![DYN_TYPE], running)?;
-    env.add_overload("container", "container_dyn_string", vec![DYN_TYPE, STRING_TYPE], container)?;
-    env.add_overload("condition", "condition_dyn_string", vec![DYN_TYPE, STRING_TYPE], condition)?;
-    env.add_overload("logTime", "log_time_string", vec![STRING_TYPE], log_time)?;
+    env.add_overload(CONCAT_HOOK, "concatenation_dyn", vec![DYN_TYPE], record_concatenation)?;
+    for Function { name, overload, parameters, call } in &FUNCTIONS {
+        env.add_overload(name, overload, parameters.iter().map(ToOwned::to_owned).collect(), *call)?;
+    }
     Ok(Arc::new(env))
 });
 
-/// Function that each `+` of a program passes its result through. Expressions cannot call it.
-pub(super) const SUM: &str = "@sum";
+/// Returns the names of the functions.
+pub(super) fn function_names() -> impl Iterator<Item = &'static str> {
+    FUNCTIONS.iter().map(|function| function.name)
+}
+
+/// Maximum total size of the strings (bytes) and lists (items) that the operators `+` of one
+/// evaluation produce.
+pub(super) const MAX_CONCAT_SIZE: u64 = 16 << 20;
 
 thread_local! {
-    /// Bytes of the texts, and items of the lists, that the operators `+` of an evaluation made.
-    static SUM_SIZE: Cell<u64> = const { Cell::new(0) };
+    /// Total size of the strings (bytes) and lists (items) that `+` has produced in the present
+    /// evaluation. CEL passes no context to functions.
+    static CONCAT_SIZE: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Runs an evaluation; returns its result and the size of what its operators `+` made: bytes of
-/// texts and items of lists.
-pub(super) fn with_size_of_sums<T>(evaluate: impl FnOnce() -> T) -> (T, u64) {
-    SUM_SIZE.set(0);
+/// Runs an evaluation. Returns its result, and the total size of the strings (bytes) and lists
+/// (items) that `+` produced.
+pub(super) fn measure_concatenation<T>(evaluate: impl FnOnce() -> T) -> (T, u64) {
+    CONCAT_SIZE.set(0);
     let result = evaluate();
-    (result, SUM_SIZE.get())
+    (result, CONCAT_SIZE.get())
 }
 
-/// Maximum size of all texts and lists that the operators `+` of one evaluation make.
-pub(super) const MAX_SUM_SIZE: u64 = 16 << 20;
-
-fn sum<'b, 'v>(mut arguments: Arguments<'b, 'v>) -> FunctionResult<'b, 'v> {
+/// Returns its only argument, and adds the size of a string or list to the total size.
+fn record_concatenation<'b, 'v>(mut arguments: Arguments<'b, 'v>) -> FunctionResult<'b, 'v> {
     let value = arguments.remove(0);
     let text = value.downcast_ref::<CelString<'_>>().map(|text| text.inner().len());
     let list = value.downcast_ref::<CelList<'_>>().map(|list| list.inner().len());
-    let size = SUM_SIZE.get() + text.or(list).unwrap_or_default() as u64;
-    SUM_SIZE.set(size);
-    if size > MAX_SUM_SIZE {
+    let size = CONCAT_SIZE.get() + text.or(list).unwrap_or_default() as u64;
+    CONCAT_SIZE.set(size);
+    if size > MAX_CONCAT_SIZE {
         return Err(function_error("+", "its texts and lists are too long".to_owned()));
     }
     Ok(value)
 }
 
-type Arguments<'b, 'v> = Vec<CowVal<'b, 'v>>;
-type FunctionResult<'b, 'v> = Result<CowVal<'b, 'v>, ExecutionError>;
-
 fn quantity<'b, 'v>(arguments: Arguments<'b, 'v>) -> FunctionResult<'b, 'v> {
-    let read = text(Some(&*arguments[0])).unwrap_or_default().parse::<Quantity>();
+    let read = as_text(Some(&*arguments[0])).unwrap_or_default().parse::<Quantity>();
     let value = read.map_err(|why| function_error("quantity", why.to_string()))?.value();
     Ok(CowVal::owned(CelInt::from(value)))
 }
 
 fn log_time<'b, 'v>(arguments: Arguments<'b, 'v>) -> FunctionResult<'b, 'v> {
-    let line = text(Some(&*arguments[0])).unwrap_or_default();
+    let line = as_text(Some(&*arguments[0])).unwrap_or_default();
     let seconds = second_of_day(line)
         .ok_or_else(|| function_error("logTime", format!("`{line}` does not begin with a time")))?;
     Ok(CowVal::owned(CelDouble::from(seconds)))
@@ -97,74 +131,77 @@ fn second_of_day(line: &str) -> Option<f64> {
 }
 
 fn evicted<'b, 'v>(arguments: Arguments<'b, 'v>) -> FunctionResult<'b, 'v> {
-    let evicted = text(at(&*arguments[0], &["status", "reason"])) == Some("Evicted");
+    let evicted = as_text(value_at(&*arguments[0], &["status", "reason"])) == Some("Evicted");
     Ok(CowVal::owned(CelBool::from(evicted)))
 }
 
 fn running<'b, 'v>(arguments: Arguments<'b, 'v>) -> FunctionResult<'b, 'v> {
     let pod = &*arguments[0];
     let is_sidecar =
-        |container: &&CelValue<'v>| text(field(&***container, "restartPolicy")) == Some("Always");
-    let sidecars = list(pod, &["spec", "initContainers"]).iter().filter(is_sidecar);
-    let mut required = list(pod, &["spec", "containers"]).iter().chain(sidecars).peekable();
+        |container: &&CelValue<'v>| as_text(field_of(&***container, "restartPolicy")) == Some("Always");
+    let sidecars = list_at(pod, &["spec", "initContainers"]).iter().filter(is_sidecar);
+    let mut required = list_at(pod, &["spec", "containers"]).iter().chain(sidecars).peekable();
     let runs = |status: &CelValue<'v>| {
-        at(&**status, &["state", "running"])
+        value_at(&**status, &["state", "running"])
             .is_some_and(|running| running.downcast_ref::<CelNull>().is_none())
     };
     let all = required.peek().is_some()
-        && required.all(|container| status_of(pod, name(container)).is_some_and(runs));
+        && required.all(|container| status_of(pod, name_of(container)).is_some_and(runs));
     Ok(CowVal::owned(CelBool::from(all)))
 }
 
 fn container<'b, 'v>(arguments: Arguments<'b, 'v>) -> FunctionResult<'b, 'v> {
-    let name = text(Some(&*arguments[1]));
+    let name = as_text(Some(&*arguments[1]));
     require_status(&*arguments[0], "container")?;
     let absent = || format!("container `{}`", name.unwrap_or_default());
-    found(status_of(&*arguments[0], name), absent)
+    or_absent(status_of(&*arguments[0], name), absent)
 }
 
 fn condition<'b, 'v>(arguments: Arguments<'b, 'v>) -> FunctionResult<'b, 'v> {
-    let kind = text(Some(&*arguments[1]));
+    let kind = as_text(Some(&*arguments[1]));
     require_status(&*arguments[0], "condition")?;
-    let mut conditions = list(&*arguments[0], &["status", "conditions"]).iter();
+    let mut conditions = list_at(&*arguments[0], &["status", "conditions"]).iter();
     let absent = || format!("condition `{}`", kind.unwrap_or_default());
-    found(conditions.find(|condition| text(field(&***condition, "type")) == kind), absent)
+    or_absent(conditions.find(|condition| as_text(field_of(&***condition, "type")) == kind), absent)
 }
 
 fn status_of<'b, 'v>(pod: &'b (dyn Val + 'v), container: Option<&str>) -> Option<&'b CelValue<'v>> {
-    let mut statuses = CONTAINER_STATUS_FIELDS.into_iter().flat_map(|kind| list(pod, &["status", kind]));
-    statuses.find(|status| name(status) == container)
+    let mut statuses = CONTAINER_STATUS_FIELDS.into_iter().flat_map(|kind| list_at(pod, &["status", kind]));
+    statuses.find(|status| name_of(status) == container)
 }
 
-fn name<'b>(of: &'b CelValue<'_>) -> Option<&'b str> {
-    text(field(&**of, "name"))
+fn name_of<'b>(of: &'b CelValue<'_>) -> Option<&'b str> {
+    as_text(field_of(&**of, "name"))
 }
 
-fn field<'b, 'v>(of: &'b (dyn Val + 'v), name: &'static str) -> Option<&'b (dyn Val + 'v)> {
+fn field_of<'b, 'v>(of: &'b (dyn Val + 'v), name: &'static str) -> Option<&'b (dyn Val + 'v)> {
     Some(&**of.downcast_ref::<CelMap<'_>>()?.inner().get(&CelMapKey::from(name))?)
 }
 
-fn at<'b, 'v>(of: &'b (dyn Val + 'v), path: &[&'static str]) -> Option<&'b (dyn Val + 'v)> {
-    path.iter().try_fold(of, |of, name| field(of, name))
+fn value_at<'b, 'v>(of: &'b (dyn Val + 'v), path: &[&'static str]) -> Option<&'b (dyn Val + 'v)> {
+    path.iter().try_fold(of, |of, name| field_of(of, name))
 }
 
 /// Returns the items of a list, or an empty slice for anything else.
-fn list<'b, 'v>(of: &'b (dyn Val + 'v), path: &[&'static str]) -> &'b [CelValue<'v>] {
-    at(of, path).and_then(|list| list.downcast_ref::<CelList<'_>>()).map_or(&[], CelList::inner)
+fn list_at<'b, 'v>(of: &'b (dyn Val + 'v), path: &[&'static str]) -> &'b [CelValue<'v>] {
+    value_at(of, path).and_then(|list| list.downcast_ref::<CelList<'_>>()).map_or(&[], CelList::inner)
 }
 
-fn text<'b>(value: Option<&'b (dyn Val + '_)>) -> Option<&'b str> {
+fn as_text<'b>(value: Option<&'b (dyn Val + '_)>) -> Option<&'b str> {
     value?.downcast_ref::<CelString<'_>>().map(CelString::inner)
 }
 
 /// Requires that a value is an object with a status: in any other value, neither a container nor a
 /// condition can be absent.
 fn require_status(object: &(dyn Val + '_), function: &str) -> Result<(), ExecutionError> {
-    let status = at(object, &["status"]).and_then(|status| status.downcast_ref::<CelMap<'_>>());
+    let status = value_at(object, &["status"]).and_then(|status| status.downcast_ref::<CelMap<'_>>());
     status.map(|_| ()).ok_or_else(|| function_error(function, "the object has no status".to_owned()))
 }
 
-fn found<'b, 'v>(value: Option<&CelValue<'v>>, absent: impl FnOnce() -> String) -> FunctionResult<'b, 'v> {
+fn or_absent<'b, 'v>(
+    value: Option<&CelValue<'v>>,
+    absent: impl FnOnce() -> String,
+) -> FunctionResult<'b, 'v> {
     value.map(|value| CowVal::Owned(value.clone())).ok_or_else(|| ExecutionError::no_such_key(&absent()))
 }
 

@@ -13,7 +13,7 @@ use cel::{Context, ExecutionError, IdedExpr, Value as CelValue};
 use serde_json::Value;
 
 use super::error::ExpressionError;
-use super::functions::{ENVIRONMENT, MAX_SUM_SIZE, SUM, with_size_of_sums};
+use super::functions::{CONCAT_HOOK, ENVIRONMENT, MAX_CONCAT_SIZE, measure_concatenation};
 use super::macro_depth::macro_depth;
 use super::result_type::is_never_boolean;
 use super::shape::{ITERATION, ObjectTypes};
@@ -83,7 +83,7 @@ impl VariableResolver for Meter<'_> {
 impl Program {
     pub(super) fn new(expression: &IdedExpr) -> Self {
         let mut expression = expression.clone();
-        measure_sums(&mut expression);
+        add_concat_hooks(&mut expression);
         count_iterations(&mut expression);
         Self(Arc::new(expression))
     }
@@ -95,16 +95,16 @@ impl Program {
         let meter = Meter { variables, iterations: AtomicU64::new(0) };
         let mut context = Context::with_env(environment);
         context.set_variable_resolver(&meter);
-        let (result, size) = with_size_of_sums(|| CelValue::resolve(&self.0, &context));
+        let (result, size) = measure_concatenation(|| CelValue::resolve(&self.0, &context));
         // An operator such as `||` may have replaced the error by a value.
         if meter.is_exceeded() {
             return Err(ExpressionError::TooCostly(format!(
                 "its macros iterate more than {MAX_ITERATIONS} times"
             )));
         }
-        if size > MAX_SUM_SIZE {
+        if size > MAX_CONCAT_SIZE {
             return Err(ExpressionError::TooCostly(format!(
-                "`+` makes more than {MAX_SUM_SIZE} bytes of text or items of lists"
+                "`+` makes more than {MAX_CONCAT_SIZE} bytes of text or items of lists"
             )));
         }
         match result {
@@ -157,40 +157,40 @@ fn is_absent(expression: &Expr, error: &ExecutionError, context: &Context<'_, '_
         }
 }
 
-/// Makes each operator `+` of an expression pass its result through [`SUM`], except those by which
-/// macros append an item to their result.
-fn measure_sums(expression: &mut IdedExpr) {
+/// Makes each operator `+` of an expression pass its result through [`CONCAT_HOOK`], except those by
+/// which macros append an item to their result.
+fn add_concat_hooks(expression: &mut IdedExpr) {
     if let Expr::Comprehension(comprehension) = &mut expression.expr {
         let ComprehensionExpr { iter_range, accu_init, loop_cond, loop_step, result, .. } =
             &mut **comprehension;
-        [iter_range, accu_init, loop_cond, result].into_iter().for_each(measure_sums);
-        return measure_step(loop_step);
+        [iter_range, accu_init, loop_cond, result].into_iter().for_each(add_concat_hooks);
+        return add_concat_hooks_to_step(loop_step);
     }
-    for_each_part(&mut expression.expr, &mut measure_sums);
-    if is_sum(&expression.expr) {
+    for_each_part(&mut expression.expr, &mut add_concat_hooks);
+    if is_addition(&expression.expr) {
         let id = expression.id;
-        let sum = IdedExpr { id, expr: std::mem::take(&mut expression.expr) };
-        expression.expr = Expr::Call(CallExpr { func_name: SUM.to_owned(), target: None, args: vec![sum] });
+        let args = vec![IdedExpr { id, expr: std::mem::take(&mut expression.expr) }];
+        expression.expr = Expr::Call(CallExpr { func_name: CONCAT_HOOK.to_owned(), target: None, args });
     }
 }
 
-/// Measures the sums in the parts of the step of a macro: the step itself is `result + [item]`, or
-/// that with a condition.
-fn measure_step(step: &mut IdedExpr) {
+/// Adds the hooks to the parts of the step of a macro: the step itself is `result + [item]`, or that
+/// with a condition.
+fn add_concat_hooks_to_step(step: &mut IdedExpr) {
     match &mut step.expr {
         Expr::Call(call) if call.func_name == operators::CONDITIONAL => {
             if let [condition, step, otherwise] = &mut call.args[..] {
-                measure_sums(condition);
-                measure_step(step);
-                measure_sums(otherwise);
+                add_concat_hooks(condition);
+                add_concat_hooks_to_step(step);
+                add_concat_hooks(otherwise);
             }
         }
-        expr if is_sum(expr) => for_each_part(expr, &mut measure_sums),
-        _ => measure_sums(step),
+        expr if is_addition(expr) => for_each_part(expr, &mut add_concat_hooks),
+        _ => add_concat_hooks(step),
     }
 }
 
-fn is_sum(expression: &Expr) -> bool {
+fn is_addition(expression: &Expr) -> bool {
     matches!(expression, Expr::Call(call) if call.func_name == operators::ADD && call.target.is_none())
 }
 

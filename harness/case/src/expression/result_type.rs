@@ -3,7 +3,7 @@
 use cel::IdedExpr;
 use cel::common::ast::{Expr, LiteralValue, operators};
 
-use super::functions::SUM;
+use super::functions::CONCAT_HOOK;
 
 /// Operators and functions whose values are not booleans.
 const NOT_BOOLEAN: [&str; 17] = [
@@ -13,7 +13,7 @@ const NOT_BOOLEAN: [&str; 17] = [
     operators::DIVIDE,
     operators::MODULO,
     operators::NEGATE,
-    SUM,
+    CONCAT_HOOK,
     "size",
     "int",
     "uint",

@@ -1,4 +1,10 @@
 //! The shapes of the variables of expressions, as far as they are known before a case runs.
+//!
+//! Lint interprets the syntax tree of an expression with shapes in the place of values: each
+//! variable has a shape ([`Shape::of_variable`]), and each access, macro and operator has the shape
+//! that follows from those of its operands. An access to a field that a shape cannot have is a
+//! mistake. The analysis is conservative: [`Shape::Any`] is the shape of every value about which
+//! nothing is known, and all of its fields are valid.
 
 use std::collections::BTreeMap;
 
@@ -15,9 +21,9 @@ pub(crate) type ObjectTypes<'a> = BTreeMap<&'a str, ApiType>;
 /// The known fields of a value.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Shape {
-    /// Nothing.
+    /// Any shape: nothing is known about the value.
     Any,
-    /// The item of an empty list.
+    /// The item of an empty list. It combines with every shape ([`Shape::or`]).
     Never,
     /// An object with these fields only.
     Object(Vec<(&'static str, Shape)>),
@@ -180,8 +186,15 @@ fn any(fields: &[&'static str]) -> Shape {
     Object(fields.iter().map(|field| (*field, Any)).collect())
 }
 
+/// Fields of the statistics of a file system.
+const FILE_SYSTEM_FIELDS: [&str; 7] =
+    ["time", "availableBytes", "capacityBytes", "usedBytes", "inodesFree", "inodes", "inodesUsed"];
+
+/// Fields of the statistics of a volume beside those of its file system.
+const VOLUME_FIELDS: [&str; 3] = ["name", "pvcRef", "volumeHealthStats"];
+
 fn file_system() -> Shape {
-    any(&["time", "availableBytes", "capacityBytes", "usedBytes", "inodesFree", "inodes", "inodesUsed"])
+    any(&FILE_SYSTEM_FIELDS)
 }
 
 fn memory() -> Shape {
@@ -209,14 +222,13 @@ fn container_stats() -> Shape {
 
 /// A sample of the Summary (`k8s.io/kubelet/pkg/apis/stats/v1alpha1`).
 fn sample() -> Shape {
-    let Object(mut volume) = file_system() else { return Any };
-    volume.extend([("name", Any), ("pvcRef", Any), ("volumeHealthStats", Any)]);
+    let volume = [&FILE_SYSTEM_FIELDS[..], &VOLUME_FIELDS].concat();
     let pod = Object(vec![
         ("podRef", any(&["name", "namespace", "uid"])),
         ("memory", memory()),
         ("process_stats", any(&["process_count"])),
         ("ephemeral-storage", file_system()),
-        ("volume", list(Object(volume))),
+        ("volume", list(any(&volume))),
         ("containers", list(container_stats())),
     ]);
     let node = Object(vec![

@@ -122,3 +122,84 @@ fn describe(expression: &IdedExpr) -> String {
         _ => "…".to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::fixtures::{GOOD, problems};
+    use crate::parse;
+
+    /// Returns the valid case with a Job `job`, a ConfigMap `map` and more lines.
+    fn with(more: &str) -> String {
+        let job = "objects: [{apiVersion: batch/v1, kind: Job, metadata: {name: job}, spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: agnhost:2.52}]}}}}, \
+                   {apiVersion: v1, kind: ConfigMap, metadata: {name: map}}]\n";
+        GOOD.replace("expect:\n", &format!("{job}{more}\nexpect:\n"))
+    }
+
+    /// Names that no kubelet and no API has, with the place of the name and a suggestion.
+    #[test]
+    fn misspelt_fields_and_metrics_are_reported_at_their_place() {
+        let rows = [
+            ("kubelet-config: {evictionHrad: {}}", "evictionHrad", "evictionHard"),
+            ("kubelet-config: {memorySwap: {swapBehaviour: NoSwap}}", "swapBehaviour", "swapBehavior"),
+            (
+                "do: [{configure: {evictionSoft: {memory.availble: 1Mi}}}]",
+                "memory.availble",
+                "memory.available",
+            ),
+            ("until: size(pods.alloc.spec.contaners) == 1", "contaners", "containers"),
+            ("until: has(pods.alloc.status.mesage)", "mesage", "message"),
+            (
+                "until: podList.exists(p, p.spec.containers.exists(c, c.resources.limts.memory == '1'))",
+                "limts",
+                "limits",
+            ),
+            ("until: >-\n  t > 5\n  && node.status.conditions.exists(c, c.typ == 'Ready')", "typ", "type"),
+            ("until: condition(pods.alloc, 'Ready').reson == 'x'", "reson", "reason"),
+            (
+                "until: history.alloc.map(h, h.conditions.Ready).exists(c, c.statuss == 'True')",
+                "statuss",
+                "status",
+            ),
+            ("until: stats.alloc.el1.rootfs.usedByte > 5", "usedByte", "usedBytes"),
+            ("until: samples[samples.size() - 1].pods.exists(p, p.podRef.nmae == 'a')", "nmae", "name"),
+            ("until: objects.job.status.faild == 1", "faild", "failed"),
+            ("until: \"objects['job'].status.faild == 1\"", "faild", "failed"),
+            ("until: \"{'a': pods.alloc.status.mesage}.size() == 1\"", "mesage", "message"),
+            (
+                "until: samples[0].node.systemContainers[0].memory.workingSet == 1",
+                "workingSet",
+                "workingSetBytes",
+            ),
+            ("until: configz['evictionHrd'].size() == 1", "evictionHrd", "evictionHard"),
+            ("until: metrics.kubelet_evictoins.size() == 1", "kubelet_evictoins", "kubelet_evictions"),
+            ("until: evictions.map(e, e.containers.el1.usge)[0] == 1", "usge", "usage"),
+        ];
+        for (more, misspelt, near) in rows {
+            let text = with(more);
+            let found = problems(&text);
+            let (index, line) = text.lines().enumerate().find(|(_, line)| line.contains(misspelt)).unwrap();
+            let at = format!("good.yaml:{}:{}\n", index + 1, line.find(misspelt).unwrap() + 1);
+            assert!(
+                found.contains(&at) && found.contains(&format!("did you mean `{near}`?")),
+                "{more}: {found}"
+            );
+            assert!(found.contains("1 problem in 1 file"), "{found}");
+        }
+    }
+
+    #[test]
+    fn fields_that_may_exist_are_accepted() {
+        for valid in [
+            "until: podList.all(p, p.metadata.labels.anything == 'x' && p.status.resources.limits.cpu == '1')",
+            "until: objects.job.metadata.annotations['a/b'] == '1' && objects.map.data.any == '1'",
+            "until: metrics.go_goroutines.exists(m, m.labels.any == '1') && metrics.kubelet_pod_start_duration_seconds_sum.size() > 0",
+            "until: podList.map(p, [p.status.phase, p.status.reason]).filter(pair, pair[0] == 'Failed').size() == 1",
+            "kubelet-config: {evictionMinimumReclaim: {nodefs.available: 10Mi}, mergeDefaultEvictionSettings: true}",
+        ] {
+            assert!(
+                parse("suite", "suite/good.yaml", "good.yaml", with(valid).as_bytes()).is_ok(),
+                "{valid}"
+            );
+        }
+    }
+}

@@ -16,6 +16,11 @@ pub(crate) enum BackendName {
     Existing,
 }
 
+/// Returns the names of the options that are stated.
+pub(crate) fn stated<const N: usize>(options: [(&'static str, bool); N]) -> Vec<&'static str> {
+    options.into_iter().filter(|(_, is_stated)| *is_stated).map(|(name, _)| name).collect()
+}
+
 /// The backends whose nodes evictlab creates, with any kubelet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum ManagedBackend {
@@ -45,13 +50,12 @@ impl BackendName {
         if self.has_model_time() { Clock::model() } else { Clock::wall() }
     }
 
-    /// Rejects the given options, which only apply to the backend `owner`.
+    /// Rejects stated options that only apply to the backend `owner`, unless this is the backend.
     ///
     /// # Errors
-    ///
-    /// Names the first option that is present.
-    pub(crate) fn reject_foreign_options(self, owner: Self, options: &[(bool, &str)]) -> Result<(), Failure> {
-        let Some((_, option)) = options.iter().find(|(given, _)| *given) else { return Ok(()) };
+    /// The error names the first of the options.
+    pub(crate) fn reject_foreign_options(self, owner: Self, stated: &[&str]) -> Result<(), Failure> {
+        let Some(option) = stated.first().filter(|_| self != owner) else { return Ok(()) };
         let (this, owner) = (self.name(), owner.name());
         let removal = removal(option).unwrap_or_else(|| format!("remove {option}"));
         Err(bad_input(format!(
@@ -66,5 +70,20 @@ impl BackendName {
             Self::Kind => "kind",
             Self::Existing => "existing",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_of_the_backend_itself_are_accepted() {
+        for (backend, is_rejected) in [(BackendName::Kind, false), (BackendName::Embedded, true)] {
+            let options = stated([("--cluster", false), ("--keep", true)]);
+            let result = backend.reject_foreign_options(BackendName::Kind, &options);
+            assert_eq!(result.is_err(), is_rejected, "{backend:?}");
+        }
+        assert!(BackendName::Embedded.reject_foreign_options(BackendName::Kind, &[]).is_ok());
     }
 }

@@ -10,7 +10,7 @@ use evictlab_cluster::images::ImageCatalog;
 use evictlab_cluster::{ClusterRecord, ServedCluster, StateDir};
 use evictlab_embedded::Defect;
 
-/// Returns the suites and cases that begin as the word does; if there are none, case files and
+/// Returns the suites and cases that begin with the word; if no name does, case files and
 /// directories.
 pub(crate) fn complete_selection(word: &OsStr) -> Vec<CompletionCandidate> {
     let begins = |candidate: &CompletionCandidate| {

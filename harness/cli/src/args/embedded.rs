@@ -127,7 +127,8 @@ impl EmbeddedArgs {
     /// Rejects these options on another backend.
     pub(crate) fn reject_on(&self, backend: BackendName) -> Result<(), Failure> {
         let words = self.words();
-        let first: Vec<(bool, &str)> = words.first().iter().map(|name| (true, name.as_str())).collect();
+        // The first word is the name of an option.
+        let first: Vec<&str> = words.first().map(String::as_str).into_iter().collect();
         backend.reject_foreign_options(BackendName::Embedded, &first)
     }
 }

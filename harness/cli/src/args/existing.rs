@@ -6,6 +6,7 @@ use evictlab_cluster::{ClusterAccess, ExistingError, ExistingOptions, NodePermis
 
 use evictlab_rules::quantity::GIB;
 
+use crate::args::backend::stated;
 use crate::args::values::{ByteSize, whole_number};
 use crate::failure::{Failure, bad_input, infrastructure};
 use crate::profile::removal;
@@ -32,9 +33,9 @@ impl AccessArgs {
         ClusterAccess { kubeconfig: self.kubeconfig.clone(), context: self.context.clone() }
     }
 
-    /// Returns each option with whether it is present.
-    pub(crate) fn given(&self) -> [(bool, &'static str); 2] {
-        [(self.kubeconfig.is_some(), "--kubeconfig"), (self.context.is_some(), "--context")]
+    /// Returns the names of the stated options.
+    pub(crate) fn stated_options(&self) -> Vec<&'static str> {
+        stated([("--kubeconfig", self.kubeconfig.is_some()), ("--context", self.context.is_some())])
     }
 }
 
@@ -122,27 +123,26 @@ impl ExistingArgs {
         }
     }
 
-    /// Returns each option with whether it is present.
-    pub(crate) fn given(&self) -> [(bool, &'static str); 10] {
-        let [kubeconfig, context] = self.access.given();
-        [
-            kubeconfig,
-            context,
-            (self.node_selector.is_some(), "--node-selector"),
-            (self.allow_disruption, "--allow-disruption"),
-            (self.pressure_cap.is_some(), "--pressure-cap"),
-            (self.allow_other_pods, "--allow-other-pods"),
-            (self.allow_control_plane, "--allow-control-plane"),
-            (self.allow_privileged, "--allow-privileged"),
-            (self.max_starved_nodes.is_some(), "--max-starved-nodes"),
-            (self.nodes_per_version.is_some(), "--nodes-per-version"),
-        ]
+    /// Returns the names of the stated options.
+    pub(crate) fn stated_options(&self) -> Vec<&'static str> {
+        let mut options = self.access.stated_options();
+        options.extend(stated([
+            ("--node-selector", self.node_selector.is_some()),
+            ("--allow-disruption", self.allow_disruption),
+            ("--pressure-cap", self.pressure_cap.is_some()),
+            ("--allow-other-pods", self.allow_other_pods),
+            ("--allow-control-plane", self.allow_control_plane),
+            ("--allow-privileged", self.allow_privileged),
+            ("--max-starved-nodes", self.max_starved_nodes.is_some()),
+            ("--nodes-per-version", self.nodes_per_version.is_some()),
+        ]));
+        options
     }
 }
 
-/// Rejects options that only apply to managed clusters.
-pub(crate) fn reject_managed_options(options: &[(bool, &str)]) -> Result<(), Failure> {
-    let Some((_, name)) = options.iter().find(|(given, _)| *given) else { return Ok(()) };
+/// Rejects stated options that only apply to managed clusters.
+pub(crate) fn reject_managed_options(stated: &[&str]) -> Result<(), Failure> {
+    let Some(name) = stated.first() else { return Ok(()) };
     let removal = removal(name).map(|removal| format!("{removal}, and ")).unwrap_or_default();
     Err(bad_input(format!(
         "{name} applies only to clusters created by evictlab, and the backend is existing\nhelp: {removal}select nodes of the existing cluster with --node-selector"

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap_complete::engine::ArgValueCandidates;
 use evictlab_cluster::{ClusterName, ClusterSource, KeepPolicy, KindConfig};
 
+use crate::args::backend::stated;
 use crate::args::candidates;
 use crate::failure::{Failure, bad_input};
 
@@ -45,14 +46,14 @@ impl NewClusterArgs {
         self.name.as_ref().map(ToString::to_string)
     }
 
-    /// Returns `--kind-config` with whether it is present: other clusters have names, too.
-    pub(crate) fn given_of_kind(&self) -> [(bool, &'static str); 1] {
-        [(self.kind_config.is_some(), "--kind-config")]
+    /// Returns `--kind-config` if it is stated: other clusters have names, too.
+    pub(crate) fn stated_kind_options(&self) -> Vec<&'static str> {
+        stated([("--kind-config", self.kind_config.is_some())])
     }
 
-    /// Returns each option with whether it is present.
-    pub(crate) fn given(&self) -> [(bool, &'static str); 2] {
-        [(self.name.is_some(), "--name"), (self.kind_config.is_some(), "--kind-config")]
+    /// Returns the names of the stated options.
+    pub(crate) fn stated_options(&self) -> Vec<&'static str> {
+        stated([("--name", self.name.is_some()), ("--kind-config", self.kind_config.is_some())])
     }
 }
 
@@ -86,12 +87,12 @@ impl KeepArgs {
         }
     }
 
-    /// Returns each option with whether it is present.
-    pub(crate) fn given(&self) -> [(bool, &'static str); 3] {
-        [
-            (self.reused.is_some(), "--cluster"),
-            (self.keep, "--keep"),
-            (self.keep_on_failure, "--keep-on-failure"),
-        ]
+    /// Returns the names of the stated options.
+    pub(crate) fn stated_options(&self) -> Vec<&'static str> {
+        stated([
+            ("--cluster", self.reused.is_some()),
+            ("--keep", self.keep),
+            ("--keep-on-failure", self.keep_on_failure),
+        ])
     }
 }

@@ -9,7 +9,7 @@ use evictlab_cluster::images::{ImageCatalog, KubeletResolver};
 use evictlab_cluster::{Docker, Kubelet, KubeletSpec, KubeletSpecError};
 use evictlab_rules::KubeletVersion;
 
-use crate::args::backend::BackendName;
+use crate::args::backend::{BackendName, stated};
 use crate::args::candidates;
 use crate::failure::{Failure, bad_input};
 use crate::messages::print_stderr;
@@ -69,9 +69,9 @@ impl ImageArgs {
         self.node_image.iter().map(|NodeImage(version, image)| (version.clone(), image.clone())).collect()
     }
 
-    /// Returns the options that only apply to kind, with whether they are present.
-    pub(crate) fn kind_options(&self) -> [(bool, &'static str); 1] {
-        [(!self.node_image.is_empty(), "--node-image")]
+    /// Returns the names of the stated options that only apply to kind.
+    pub(crate) fn stated_kind_options(&self) -> Vec<&'static str> {
+        stated([("--node-image", !self.node_image.is_empty())])
     }
 
     /// Returns these kubelets of an embedded cluster.
@@ -80,7 +80,7 @@ impl ImageArgs {
         specs: &[KubeletSpec],
         lock: &ImageCatalog,
     ) -> Result<Vec<Kubelet>, Failure> {
-        BackendName::Embedded.reject_foreign_options(BackendName::Kind, &self.kind_options())?;
+        BackendName::Embedded.reject_foreign_options(BackendName::Kind, &self.stated_kind_options())?;
         evictlab_cluster::modelled_kubelets(specs, lock).map_err(bad_input)
     }
 

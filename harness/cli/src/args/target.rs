@@ -11,7 +11,7 @@ use evictlab_report::clock::Clock;
 use evictlab_report::words::shell_quote;
 use evictlab_runner::{OfShard, Repeat, RunRequest, new_run_id};
 
-use crate::args::backend::{BackendName, ManagedBackend};
+use crate::args::backend::{BackendName, ManagedBackend, stated};
 use crate::args::baseline::RESULTS;
 use crate::args::embedded::EmbeddedArgs;
 use crate::args::existing::{ExistingArgs, existing_failure, reject_managed_options};
@@ -77,18 +77,16 @@ impl TargetArgs {
 
     /// Rejects options that only apply to other backends.
     fn reject_foreign_options(&self, backend: BackendName) -> Result<(), Failure> {
-        if backend != BackendName::Embedded {
-            self.embedded.reject_on(backend)?;
+        self.embedded.reject_on(backend)?;
+        backend.reject_foreign_options(BackendName::Kind, &self.new_cluster.stated_options())?;
+        backend.reject_foreign_options(BackendName::Kind, &self.keep.stated_options())?;
+        backend.reject_foreign_options(BackendName::Kind, &self.kubelets.images().stated_kind_options())?;
+        backend.reject_foreign_options(BackendName::Existing, &self.existing.stated_options())?;
+        let managed = stated([("--kubelet", self.kubelets.any()), ("--nodes", self.nodes.is_some())]);
+        match backend {
+            BackendName::Existing => reject_managed_options(&managed),
+            BackendName::Embedded | BackendName::Kind => Ok(()),
         }
-        if backend != BackendName::Kind {
-            backend.reject_foreign_options(BackendName::Kind, &self.new_cluster.given())?;
-            backend.reject_foreign_options(BackendName::Kind, &self.keep.given())?;
-            backend.reject_foreign_options(BackendName::Kind, &self.kubelets.images().kind_options())?;
-        }
-        if backend != BackendName::Existing {
-            return backend.reject_foreign_options(BackendName::Existing, &self.existing.given());
-        }
-        reject_managed_options(&[(self.kubelets.any(), "--kubelet"), (self.nodes.is_some(), "--nodes")])
     }
 
     /// Returns the request to run the selected cases. Creates no resources. `kind_command` is the
@@ -173,11 +171,8 @@ pub(crate) fn reject_foreign_managed_options(
     new_cluster: &NewClusterArgs,
     images: &ImageArgs,
 ) -> Result<(), Failure> {
-    match backend {
-        ManagedBackend::Embedded => {
-            BackendName::Embedded.reject_foreign_options(BackendName::Kind, &new_cluster.given())?;
-            BackendName::Embedded.reject_foreign_options(BackendName::Kind, &images.kind_options())
-        }
-        ManagedBackend::Kind => embedded.reject_on(BackendName::Kind),
-    }
+    let backend = BackendName::from(backend);
+    embedded.reject_on(backend)?;
+    backend.reject_foreign_options(BackendName::Kind, &new_cluster.stated_options())?;
+    backend.reject_foreign_options(BackendName::Kind, &images.stated_kind_options())
 }

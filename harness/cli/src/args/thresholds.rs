@@ -6,6 +6,7 @@ use std::str::FromStr;
 use evictlab_rules::threshold::{ThresholdConfig, parse_grace_period, parse_threshold_config};
 use serde_json::{Map, Value, json};
 
+use crate::args::backend::stated;
 use crate::failure::{Failure, bad_input};
 
 /// Thresholds in the format of the kubelet's flags.
@@ -65,13 +66,13 @@ fn period(text: &str) -> Result<String, String> {
 }
 
 impl ThresholdArgs {
-    /// Returns each option with whether it is present.
-    pub(crate) fn given(&self) -> [(bool, &'static str); 3] {
-        [
-            (self.eviction_hard.is_some(), "--eviction-hard"),
-            (self.eviction_soft.is_some(), "--eviction-soft"),
-            (self.eviction_pressure_transition_period.is_some(), "--eviction-pressure-transition-period"),
-        ]
+    /// Returns the names of the stated options.
+    pub(crate) fn stated_options(&self) -> Vec<&'static str> {
+        stated([
+            ("--eviction-hard", self.eviction_hard.is_some()),
+            ("--eviction-soft", self.eviction_soft.is_some()),
+            ("--eviction-pressure-transition-period", self.eviction_pressure_transition_period.is_some()),
+        ])
     }
 
     /// Returns the changes to the kubelet configuration.

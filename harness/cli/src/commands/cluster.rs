@@ -16,7 +16,7 @@ use jiff::Timestamp;
 use super::cluster_lookup::{Found, find_cluster, served};
 use super::cluster_start_stop::{start, stop};
 use super::serve_embedded::{detach, serve, this_command};
-use crate::args::backend::{BackendName, ManagedBackend};
+use crate::args::backend::{BackendName, ManagedBackend, stated};
 use crate::args::candidates;
 use crate::args::embedded::EmbeddedArgs;
 use crate::args::kind_cluster::NewClusterArgs;
@@ -129,7 +129,8 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
     if let Command::Create(args) = &args.command
         && args.backend == ManagedBackend::Embedded
     {
-        BackendName::Embedded.reject_foreign_options(BackendName::Kind, &args.cluster.given_of_kind())?;
+        BackendName::Embedded
+            .reject_foreign_options(BackendName::Kind, &args.cluster.stated_kind_options())?;
         let kubelets = args.kubelets.modelled(&args.kubelets.image_catalog()?)?;
         let kubelet_config = args.thresholds.kubelet_config()?;
         let options = args.embedded.options(kubelets, args.nodes.into());
@@ -188,8 +189,9 @@ fn print_deleted(name: &str) -> Result<ExitCode, Failure> {
 
 async fn create(args: &CreateArgs, state: &StateDir) -> Result<ExitCode, Failure> {
     args.embedded.reject_on(BackendName::Kind)?;
-    BackendName::Kind.reject_foreign_options(BackendName::Embedded, &args.thresholds.given())?;
-    BackendName::Kind.reject_foreign_options(BackendName::Embedded, &[(args.detach, "--detach")])?;
+    BackendName::Kind.reject_foreign_options(BackendName::Embedded, &args.thresholds.stated_options())?;
+    let detach = stated([("--detach", args.detach)]);
+    BackendName::Kind.reject_foreign_options(BackendName::Embedded, &detach)?;
     // Signals are handled before any resource is created.
     let interrupt = Interrupt::listen().map_err(infrastructure)?;
     let prepared = async {
@@ -207,7 +209,7 @@ async fn create(args: &CreateArgs, state: &StateDir) -> Result<ExitCode, Failure
     let (docker, run, group, clusters) = prepared?;
     let ClusterSource::New { name, base, nodes } = clusters else { return Ok(ExitCode::SUCCESS) };
     let labels = group.kubelets.iter().map(|kubelet| kubelet.label.clone()).collect();
-    let record = ClusterRecord::new(docker.id(), &name, &run, Owner::this(), labels);
+    let record = ClusterRecord::new(docker.id(), &name, &run, Owner::current(), labels);
     evictlab_cluster::claim(&docker, state, &record).await.map_err(infrastructure)?;
     let new = NewCluster { record, group: &group, base: &base, nodes };
     let created = create_nodes(&docker, state, new, &interrupt).await;
@@ -279,7 +281,7 @@ async fn list(json: bool, state: &StateDir) -> Result<ExitCode, Failure> {
             let found = evictlab_cluster::find(&docker, state).await.map_err(infrastructure)?;
             all.extend(found.into_iter().map(|found| ListedCluster::Kind(Box::new(found))));
         }
-        // Where Docker is not installed, no kind cluster was created.
+        // Without Docker, no kind cluster was created.
         Err(error) if all.is_empty() && (docker_is_named || !state.list().is_empty()) => {
             return Err(infrastructure(error));
         }

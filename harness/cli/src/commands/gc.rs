@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use evictlab_cluster::{ClusterError, Docker, KnownCluster, Removal, StateDir};
 
-use crate::args::backend::BackendName;
+use crate::args::backend::{BackendName, stated};
 use crate::args::existing::{AccessArgs, existing_failure};
 use crate::args::values::whole_number;
 use crate::failure::{Failure, bad_input, infrastructure};
@@ -136,14 +136,14 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
     }
     match args.backend {
         GcBackend::Kind => {
-            let [kubeconfig, context] = args.access.given();
-            let given = [kubeconfig, context, (args.run.is_some(), "--run")];
-            BackendName::Kind.reject_foreign_options(BackendName::Existing, &given)?;
+            let mut options = args.access.stated_options();
+            options.extend(stated([("--run", args.run.is_some())]));
+            BackendName::Kind.reject_foreign_options(BackendName::Existing, &options)?;
             collect_from_docker(args).await
         }
         GcBackend::Existing => {
-            let given = [(args.kept, "--kept"), (!args.names.is_empty(), "CLUSTER")];
-            BackendName::Existing.reject_foreign_options(BackendName::Kind, &given)?;
+            let options = stated([("--kept", args.kept), ("CLUSTER", !args.names.is_empty())]);
+            BackendName::Existing.reject_foreign_options(BackendName::Kind, &options)?;
             collect_from_cluster(args).await
         }
     }

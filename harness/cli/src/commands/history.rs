@@ -18,7 +18,7 @@ use crate::output::{print, print_json, print_markdown};
 /// Directory of the runs by default.
 const RESULTS: &str = "results";
 
-/// Default of `--recent`, unless there are fewer than twice as many runs.
+/// Default of `--recent`, unless the directory has fewer than twice as many runs.
 const DEFAULT_RECENT: usize = 10;
 
 /// Show pass rates and changes of cases over many runs

@@ -70,7 +70,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns the case files and directories that begin as the word does; if there are none, suites and
+/// Returns the case files and directories that begin with the word; if no path does, suites and
 /// cases.
 fn complete(word: &OsStr) -> Vec<CompletionCandidate> {
     let files = candidates::complete_case_file(word);

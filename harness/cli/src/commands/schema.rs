@@ -26,7 +26,7 @@ pub(crate) struct Args {
     document: Described,
 }
 
-/// What a schema describes.
+/// Subject of a schema.
 #[derive(Clone, Copy, Debug)]
 enum Described {
     /// A document.

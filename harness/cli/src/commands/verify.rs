@@ -109,12 +109,8 @@ impl Args {
                 "failed to select cases: none is named\nhelp: name the cases, or their issue: evictlab verify --upstream kubernetes/kubernetes#124938 --before v1.31 --after v1.32",
             ));
         }
-        match self.backend {
-            ManagedBackend::Embedded => {
-                BackendName::Embedded.reject_foreign_options(BackendName::Kind, &self.keep.given())
-            }
-            ManagedBackend::Kind => Ok(()),
-        }
+        let backend = BackendName::from(self.backend);
+        backend.reject_foreign_options(BackendName::Kind, &self.keep.stated_options())
     }
 
     fn specs(&self) -> [KubeletSpec; 2] {

@@ -117,8 +117,8 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
         signal: args.signal,
         interval: args.interval,
     };
-    // A reader that does not read, such as a pager, blocks the output. There is nothing to clean
-    // up.
+    // A reader that does not read, such as a pager, blocks the output. A watch has nothing to
+    // clean up.
     let (stop, status) =
         (interrupt.stop.clone(), if args.once { exit_code::INTERRUPTED } else { exit_code::SUCCESS });
     let (keyboard, keys) = keyboard(args).map_err(infrastructure)?.unzip();

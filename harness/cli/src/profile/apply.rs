@@ -41,7 +41,7 @@ pub(crate) fn with_profile(
 }
 
 /// Returns the file of the profiles as the user opens it, and the options of the selected profile.
-/// `None` if there is no file.
+/// `None` if the file does not exist.
 fn selected(
     command: &Command,
     arguments: &[OsString],

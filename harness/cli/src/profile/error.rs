@@ -29,7 +29,7 @@ pub(crate) enum ProfileError {
         /// The profiles of the file.
         profiles: Option<String>,
     },
-    /// A profile is named, and there is no file.
+    /// A profile is named, but the file does not exist.
     #[error(
         "failed to find profile `{0}`: no evictlab.toml in this directory or its parents up to the root of the repository"
     )]

@@ -9,7 +9,7 @@ static ORIGIN: OnceLock<Origin> = OnceLock::new();
 struct Origin {
     /// The file of the profiles as the user opens it.
     file: String,
-    /// Whether each option is a flag, by its long name.
+    /// True for each option that is a flag, by long name.
     options: BTreeMap<String, bool>,
 }
 

@@ -14,8 +14,8 @@ use super::file::ProfileFile;
 
 /// Options that a profile cannot contain.
 const EXCLUDED: [&str; 3] = ["profile", "help", "version"];
-/// Options that permit to disturb or to delete what others use. They are given for one command: a
-/// file in a directory, which may come from somebody else, does not permit anything.
+/// Options that permit to disturb or to delete resources of others. Only the command line can state
+/// them: a file in a directory, which may come from another user, does not permit anything.
 const PERMISSIONS: [&str; 8] = [
     "allow-control-plane",
     "allow-disruption",
@@ -271,7 +271,7 @@ impl Profile<'_> {
     }
 }
 
-/// Returns the error of a key that is none of the known ones.
+/// Returns the error of an unknown key.
 pub(super) fn unknown_key(file: &ProfileFile, key: &Key<'_>, known: &[&str]) -> ProfileError {
     let note = did_you_mean(key.get_ref(), known.iter().copied())
         .unwrap_or_else(|| format!("valid: {}", known.join(", ")));

@@ -48,7 +48,7 @@ impl Workspace {
         (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
     }
 
-    /// Returns whether there are no results and no cluster states.
+    /// Returns whether the directory has neither results nor cluster states.
     fn is_untouched(&self) -> bool {
         let states = fs::read_dir(self.path("state")).map_or(0, Iterator::count);
         states == 0 && !self.path("results").exists()

@@ -1,4 +1,4 @@
-//! The HTML pages in headless Chromium. Skipped where there is no Chromium.
+//! The HTML pages in headless Chromium. Skipped without Chromium.
 
 use std::env;
 use std::fs;
@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 /// Names of the program.
 const PROGRAMS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 
-/// What a page reports about itself: how far it is wider than its frame, in pixels, and texts with
+/// A script that measures its page: by how many pixels it is wider than its frame, and texts with
 /// too little contrast (WCAG 2.2, 1.4.3: 4.5, large ones 3), with their colours.
 const PROBE: &str = r"(() => {
   const root = document.documentElement;

@@ -107,7 +107,7 @@ fn clusters_are_listed_without_docker() {
     }
     assert_eq!(evictlab(&["cluster", "list"], &state).status.code(), Some(4));
     assert_eq!(evictlab(&["cluster", "delete", "lab"], &state).status.code(), Some(2));
-    let record = ClusterRecord::new("daemon", "lab", "run", Owner::this(), vec!["v1.36.4".to_owned()]);
+    let record = ClusterRecord::new("daemon", "lab", "run", Owner::current(), vec!["v1.36.4".to_owned()]);
     fs::write(state.join("lab.json"), serde_json::to_string(&record).unwrap()).unwrap();
     assert_eq!(evictlab(&["cluster", "delete", "lab"], &state).status.code(), Some(4));
 }

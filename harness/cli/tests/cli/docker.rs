@@ -166,11 +166,11 @@ impl Host {
 }
 
 fn dead() -> Owner {
-    Owner { started: "earlier".to_owned(), ..Owner::this() }
+    Owner { started: Some("earlier".to_owned()), ..Owner::current() }
 }
 
 fn elsewhere() -> Owner {
-    Owner { scope: "boot pid:[1]".to_owned(), ..Owner::this() }
+    Owner { scope: "boot pid:[1]".to_owned(), ..Owner::current() }
 }
 
 fn record(cluster: &str, run: &str, owner: Owner) -> ClusterRecord {
@@ -186,13 +186,13 @@ fn gc_spares_a_foreign_cluster_with_the_name_of_a_dead_run() {
     let killed = record("lab", "killed", dead());
     let unfinished = ClusterRecord { node_ids: vec!["lab-worker".to_owned()], ..killed.clone() };
     let rows = [
-        // Somebody made the cluster again with kind.
+        // A user created the cluster again with kind.
         (node("lab", None), &killed, "lab: left alone, its nodes have no record of a run", true),
         // The run ended before it stored its record in the nodes.
         (node("lab", None), &unfinished, "lab: removed", false),
         // A run with another state directory made it again.
         (
-            node("lab", Some(record("lab", "other", Owner::this()))),
+            node("lab", Some(record("lab", "other", Owner::current()))),
             &killed,
             "lab: left alone, its owner is running",
             true,
@@ -266,7 +266,7 @@ fn gc_of_an_unknown_cluster_is_an_error() {
 fn delete_asks_for_a_live_owner_and_for_a_record() {
     let rows = [
         (
-            record("lab", "live", Owner::this()),
+            record("lab", "live", Owner::current()),
             true,
             "uses it\nhelp: wait for the end of its run, or use --force",
         ),
@@ -292,7 +292,7 @@ fn gc_removes_scratch_containers_of_dead_processes() {
     let host = Host::new(
         &[
             ("dead", scratch(json(dead()), 5)),
-            ("live", scratch(json(Owner::this()), 100_000)),
+            ("live", scratch(json(Owner::current()), 100_000)),
             ("elsewhere", scratch(json(elsewhere()), 3600)),
             ("elsewhere-long-ago", scratch(json(elsewhere()), 50_000)),
             ("unreadable", scratch("?".to_owned(), 100_000)),

@@ -158,7 +158,7 @@ fn every_key_of_lists_and_explanations_is_described() {
 #[test]
 fn every_key_of_records_and_figures_is_described() {
     let index = JobIndex { job: "ci/evictlab".parse().unwrap(), index: 2 };
-    let owner = Owner { job: Some(index), ..Owner::this() };
+    let owner = Owner { job: Some(index), ..Owner::current() };
     let record = ClusterRecord::new("daemon", "lab", "7f3a", owner.clone(), vec!["v1.32.13".to_owned()]);
     let record = ClusterRecord { node_ids: vec!["id".to_owned()], ..record };
     let report = IndexReport { exit_code: 1, verdicts: [("failed".to_owned(), 1)].into() };

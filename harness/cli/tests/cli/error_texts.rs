@@ -18,7 +18,7 @@ const CAUSES: [(&str, &[&str]); 6] = [
         &[
             "ValueError",
             "DeletionError",
-            "TwoActions",
+            "MultipleActionsError",
             "LoadErrors",
             "NewCaseNameError",
             "ExpressionError",
@@ -43,10 +43,13 @@ const CAUSES: [(&str, &[&str]); 6] = [
         &[
             "UnknownSignalError",
             "ThresholdValueError",
+            "GoDurationError",
             "GracePeriodError",
             "ThresholdConfigError",
             "ConfigError::Allocatable",
+            "SelectorError",
             "ShellError",
+            "SleepError",
             "ExecError",
             "NoSpace",
             "AgnhostError",
@@ -54,7 +57,7 @@ const CAUSES: [(&str, &[&str]); 6] = [
     ),
     (
         "causes that only follow `failed to …: `",
-        &["Stalled", "FinalPodsError::List", "ArchiveError", "QueryError", "LeaseLost"],
+        &["StalledError", "FinalPodsError::List", "ArchiveError", "QueryError", "LeaseLost"],
     ),
     (
         "reasons of a case that is skipped, which is not a failure",

@@ -162,7 +162,7 @@ fn candidates(words: &[&str]) -> Vec<String> {
     let state = dir.path().join("state");
     fs::create_dir(&state).unwrap();
     fs::set_permissions(&state, fs::Permissions::from_mode(0o700)).unwrap();
-    let record = ClusterRecord::new("daemon", "lab", "run", Owner::this(), vec!["v1.36.4".to_owned()]);
+    let record = ClusterRecord::new("daemon", "lab", "run", Owner::current(), vec!["v1.36.4".to_owned()]);
     fs::write(state.join("lab.json"), serde_json::to_string(&record).unwrap()).unwrap();
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_evictlab"));
     command.current_dir(dir.path()).env_remove("EVICTLAB_CASES").env("COMPLETE", "bash");

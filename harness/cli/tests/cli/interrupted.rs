@@ -79,7 +79,7 @@ fn a_condition_that_is_too_costly_is_an_error() {
     }
 }
 
-/// Below the limit of the cost, an evaluation takes a moment, and there are many.
+/// Each evaluation is below the cost limit and takes a moment; many of them take long.
 #[test]
 fn a_run_that_evaluates_expressions_ends_at_its_limit_and_by_a_signal() {
     let folder = tempfile::tempdir().unwrap();
@@ -98,7 +98,7 @@ fn a_run_that_evaluates_expressions_ends_at_its_limit_and_by_a_signal() {
     assert!(folder.path().join("results/finished.json").exists());
 }
 
-/// The cases of mutants run in this process, so there is nothing to clean up.
+/// The cases of mutants run in this process and leave nothing to clean up.
 #[test]
 fn mutants_end_by_a_signal() {
     let folder = tempfile::tempdir().unwrap();

@@ -6,7 +6,6 @@ mod bad_input;
 mod bisect;
 mod bisect_commits;
 mod book;
-mod broken;
 mod browser;
 mod cases;
 #[cfg(target_os = "linux")]
@@ -51,6 +50,7 @@ mod unread_output;
 mod untrusted;
 mod verify;
 mod watch;
+mod wrong_expectations;
 
 /// Replaces sequences of spaces by one: the columns of tables are aligned.
 fn squeezed(text: &str) -> String {

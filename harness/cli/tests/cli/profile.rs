@@ -113,7 +113,7 @@ fn a_file_beyond_the_repository_is_not_read() {
     assert!(status == 2 && err.contains("failed to find profile `ci`: no evictlab.toml"), "{err}");
 }
 
-/// A mistake in the file is no obstacle to the help that explains the file.
+/// The help that explains the file is printed although the file has a mistake.
 #[test]
 fn help_needs_no_valid_file() {
     let root = repository("profle = 1\n");
@@ -210,7 +210,7 @@ fn an_argument_precedes_conflicting_options_of_a_profile() {
             assert_eq!(out.contains(line), is_expected, "{arguments:?}: {out}");
         }
     }
-    // What the profiles leave out does not conflict.
+    // An option with the value `false` does not conflict.
     let text = "[profile.default.run]\nquiet = false\nverbose = true\nkeep = false\n";
     fs::write(root.path().join("evictlab.toml"), text).unwrap();
     assert_eq!(planned(root.path(), None, &["run", "--kubelet", "v1.32"]).0, 1);

@@ -1,4 +1,4 @@
-//! A run whose standard output nobody reads, as behind a stopped terminal or a pager.
+//! A run whose standard output no process reads, as behind a stopped terminal or a pager.
 
 use std::fs;
 use std::io::{self, ErrorKind, PipeReader, PipeWriter, Read, Write};

@@ -112,7 +112,7 @@ fn has_fault(action: &Action, ended: &Ended, faults: &[(Instant, &ServerFault)])
     }
 }
 
-/// A process ends by the signal, or with a documented exit status: 101, a panic, is none of them.
+/// A process ends by the signal, or with a documented exit status, which 101, a panic, is not.
 fn assert_status(action: &Action, ended: &Ended, disturbed: bool) {
     let allowed: &[Option<i32>] = match (&action.command, ended.signal, disturbed) {
         (_, Some(Signal::KILL), _) => &[None, Some(0), Some(1), Some(3), Some(4), Some(130), Some(137)],

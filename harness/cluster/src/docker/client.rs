@@ -212,7 +212,7 @@ impl Docker {
     /// Creates a container without starting it and returns its id. The container has the scratch
     /// label, so `evictlab gc` finds it if this process dies.
     pub async fn create_scratch(&self, image: &str) -> Result<String, DockerError> {
-        let owner = serde_json::to_string(&Owner::this()).unwrap_or_default();
+        let owner = serde_json::to_string(&Owner::current()).unwrap_or_default();
         let body = ContainerCreateBody {
             image: Some(image.to_owned()),
             labels: Some(HashMap::from([(SCRATCH_LABEL.to_owned(), owner)])),

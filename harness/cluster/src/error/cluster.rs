@@ -11,7 +11,7 @@ use crate::api_error::api_error_message;
 use crate::docker::DockerError;
 use crate::images::ImageLoadError;
 use crate::kubelet_config::ConfigureError;
-use crate::wait::Stalled;
+use crate::wait::StalledError;
 
 /// A cluster could not be created, opened or deleted.
 #[derive(Debug, thiserror::Error)]
@@ -77,7 +77,7 @@ pub enum ClusterError {
         cluster: String,
         /// Last observation.
         #[source]
-        stalled: Stalled,
+        stalled: StalledError,
     },
     /// The nodes do not become ready, and their logs state why.
     #[error("{error}\n{}", lines(problems))]
@@ -120,7 +120,7 @@ pub enum ClusterError {
         node: String,
         /// Last observation.
         #[source]
-        stalled: Stalled,
+        stalled: StalledError,
         /// End of the kubelet log.
         log: String,
     },

@@ -2,7 +2,7 @@
 
 use crate::node::NodeError;
 use crate::probe::ProbeError;
-use crate::wait::Stalled;
+use crate::wait::StalledError;
 use crate::workload::StageError;
 
 /// An existing cluster could not be used.
@@ -110,7 +110,7 @@ pub enum ExistingError {
         cluster: String,
         /// Last observation.
         #[source]
-        stalled: Stalled,
+        stalled: StalledError,
     },
 }
 

@@ -105,7 +105,7 @@ pub enum StateError {
         /// Owner or mode of the directory.
         problem: String,
     },
-    /// There is no directory for the state of the user.
+    /// The directory for the state of the user is unknown.
     #[error("failed to find a state directory: HOME is not set\nhelp: set HOME or EVICTLAB_STATE_DIR")]
     NoHome,
 }

@@ -10,8 +10,8 @@ use kube::Config;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 
 use super::client::{ClusterClient, limited_client};
+use crate::api_client::apply_client_settings;
 use crate::error::ExistingError;
-use crate::node::API_READ_TIMEOUT;
 
 /// Environment variable that Kubernetes sets in every container.
 const IN_CLUSTER_VARIABLE: &str = "KUBERNETES_SERVICE_HOST";
@@ -49,9 +49,7 @@ impl ClusterAccess {
                 (name, config.map_err(ExistingError::kubeconfig)?)
             }
         };
-        config.read_timeout = Some(API_READ_TIMEOUT);
-        // kube would retry a refused eviction (429) for minutes.
-        config.default_retry = false;
+        apply_client_settings(&mut config);
         let server = config.cluster_url.to_string().trim_end_matches('/').to_owned();
         let client = limited_client(config).map_err(|error| match is_kubeconfig {
             true => ExistingError::kubeconfig(error),

@@ -10,7 +10,7 @@ use kube::Client;
 use super::access::ClusterAccess;
 use super::client::{ClusterClient, MAX_REQUESTS};
 use crate::error::ExistingError;
-use crate::owner::CLUSTER_LIFETIME;
+use crate::owner::ABANDONED_AFTER;
 use crate::run_lease::{LeaseRecord, ServerClock, list_leases};
 use crate::wait::{self, Probe};
 use crate::workload::{Namespace, NamespaceRecord};
@@ -91,15 +91,15 @@ pub(super) async fn list_leftovers(cluster: &ClusterClient) -> Result<Vec<Leftov
 /// Reason to keep a namespace: its run is active, or may be active. The process of a run on this
 /// host is checked, otherwise the run's Lease.
 fn keep_reason(record: &NamespaceRecord, lease: Option<&LeaseRecord>, now: Timestamp) -> Option<String> {
-    if let Some(owner) = record.owner.as_ref().filter(|owner| owner.is_here()) {
-        return owner.alive().then(|| "its run is active".to_owned());
+    if let Some(owner) = record.owner.as_ref().filter(|owner| owner.is_local()) {
+        return owner.is_alive().then(|| "its run is active".to_owned());
     }
     if let Some(lease) = lease {
         let seconds = lease.renewed_ago(now).unwrap_or_default().as_secs();
         return lease.is_live(now).then(|| format!("its run renewed its Lease {seconds} s ago"));
     }
     let age = record.created.and_then(|created| Duration::try_from(now.duration_since(created)).ok());
-    let is_old = age.is_some_and(|age| age > CLUSTER_LIFETIME);
+    let is_old = age.is_some_and(|age| age > ABANDONED_AFTER);
     (!is_old).then(|| "it has no Lease, and it is less than 12 hours old: --force removes it".to_owned())
 }
 
@@ -116,8 +116,8 @@ mod tests {
 
     #[test]
     fn keeps_namespaces_of_runs_that_may_be_active() {
-        let here = Owner::this();
-        let dead = Owner { started: "earlier".to_owned(), ..here.clone() };
+        let here = Owner::current();
+        let dead = Owner { started: Some("earlier".to_owned()), ..here.clone() };
         let elsewhere = Owner { host: "another".to_owned(), ..here.clone() };
         let contained = Owner { scope: "boot pid:[1]".to_owned(), ..dead.clone() };
         let now = Timestamp::now();
@@ -208,7 +208,7 @@ mod tests {
         cluster.inject_faults(&faults, &scope);
         tokio::time::sleep(Duration::from_secs(120)).await;
         assert!(wait_until_ready(&client, 1).await.is_err(), "the node is dead");
-        // Somebody copied the label with a manifest.
+        // A user copied the label with a manifest.
         let copied = json!({"metadata": {"name": "prod", "labels": {"evictlab.dev/run": "r"}}});
         let namespaces = kube::Api::<k8s_openapi::api::core::v1::Namespace>::all(client.clone());
         namespaces.create(&Default::default(), &serde_json::from_value(copied).unwrap()).await.unwrap();

@@ -71,15 +71,15 @@ impl ClusterClient {
         let with_lease: BTreeSet<&str> = leases.iter().map(|lease| lease.run.as_str()).collect();
         let active: BTreeSet<&str> =
             leases.iter().filter(|lease| lease.is_live(now)).map(|lease| lease.run.as_str()).collect();
-        let is_active = |record: &NamespaceRecord| match record.owner.as_ref().filter(|owner| owner.is_here())
-        {
-            Some(owner) => owner.alive(),
-            None if with_lease.contains(record.run.as_str()) => active.contains(record.run.as_str()),
-            // A run that is killed between the creation of its namespace and that of its Lease.
-            None => record.created.is_some_and(|created| {
-                Duration::try_from(now.duration_since(created)).unwrap_or_default() < LEASE_DURATION
-            }),
-        };
+        let is_active =
+            |record: &NamespaceRecord| match record.owner.as_ref().filter(|owner| owner.is_local()) {
+                Some(owner) => owner.is_alive(),
+                None if with_lease.contains(record.run.as_str()) => active.contains(record.run.as_str()),
+                // A run that is killed between the creation of its namespace and that of its Lease.
+                None => record.created.is_some_and(|created| {
+                    Duration::try_from(now.duration_since(created)).unwrap_or_default() < LEASE_DURATION
+                }),
+            };
         let mut runs = BTreeMap::new();
         for record in &records {
             *runs.entry(record.run.clone()).or_default() |= is_active(record);

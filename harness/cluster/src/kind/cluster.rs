@@ -20,13 +20,14 @@ use super::skew::KubeletGroup;
 use super::start_watch::StartWatch;
 use super::state_dir::StateDir;
 use super::workers::{all_workers, find_own_disks, install_kubelets, select_workers, verify_versions};
+use crate::api_client::apply_client_settings;
 use crate::docker::Docker;
 use crate::error::{ClusterError, KindError};
 use crate::file_systems;
 use crate::images::ARCHIVE_PATH;
 use crate::kubelet::Kubelet;
 use crate::kubelet_config;
-use crate::node::{API_READ_TIMEOUT, Node, NodeBackend, wait_until_ready};
+use crate::node::{Node, NodeBackend, wait_until_ready};
 use crate::owner::Owner;
 use crate::plan::ClusterProgress;
 use crate::run_lease::active_runs;
@@ -153,7 +154,7 @@ impl Cluster {
     /// Another running process owns the cluster.
     pub async fn take(&mut self, owner: Owner) -> Result<(), ClusterError> {
         let nodes = containers(&self.docker, &self.name).await?;
-        let heartbeat = match self.record.owner.is_here() {
+        let heartbeat = match self.record.owner.is_local() {
             true => None,
             false => heartbeat_age(&self.docker, &nodes).await,
         };
@@ -319,9 +320,7 @@ pub(super) async fn client(state: &StateDir, name: &str) -> Result<Client, Clust
     let mut config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
         .await
         .map_err(|error| failed(error.to_string()))?;
-    config.read_timeout = Some(API_READ_TIMEOUT);
-    // kube would retry a refused eviction (429) for minutes.
-    config.default_retry = false;
+    apply_client_settings(&mut config);
     Client::try_from(config).map_err(|error| failed(error.to_string()))
 }
 
@@ -374,7 +373,7 @@ mod tests {
 
     /// Creates the namespace of a run, with its Lease if it has one.
     async fn create_run(client: &Client, run: &str, renewed: Option<Timestamp>) {
-        let owner = serde_json::to_string(&Owner { host: "another".to_owned(), ..Owner::this() }).unwrap();
+        let owner = serde_json::to_string(&Owner { host: "another".to_owned(), ..Owner::current() }).unwrap();
         let labels = json!({"evictlab.dev/run": run});
         let metadata = json!({"name": format!("evictlab-{run}"), "labels": labels});
         let namespaces: Api<ApiNamespace> = Api::all(client.clone());

@@ -17,7 +17,7 @@ use super::record::{ClusterRecord, ClusterState, NODE_FILE};
 use super::state_dir::StateDir;
 use crate::docker::{Container, Docker, DockerError, SCRATCH_LABEL};
 use crate::error::ClusterError;
-use crate::owner::{CLUSTER_LIFETIME, Owner};
+use crate::owner::{ABANDONED_AFTER, Owner};
 
 /// A cluster that evictlab created.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -58,7 +58,7 @@ pub async fn find(docker: &Docker, state: &StateDir) -> Result<Vec<KnownCluster>
         let is_own =
             stored.is_some() || known.as_ref().is_some_and(|record| is_of_record(record, containers));
         if let Some(record) = stored.or(known) {
-            let is_remote = !record.owner.is_here();
+            let is_remote = !record.owner.is_local();
             let heartbeat = if is_remote { heartbeat_age(docker, containers).await } else { None };
             let state = match record.state(heartbeat) {
                 ClusterState::Kept if are_stopped(containers) => ClusterState::Stopped,
@@ -166,14 +166,14 @@ pub async fn collect(
 /// Cleans up a kept cluster.
 async fn sweep(docker: &Docker, state: &StateDir, cluster: &str) -> Result<Removal, ClusterError> {
     let mut cluster = Cluster::open(docker, state, cluster, &[], &|_| {}).await?;
-    cluster.take(Owner::this()).await?;
+    cluster.take(Owner::current()).await?;
     cluster.keep().await?;
     Ok(Removal::Swept)
 }
 
 /// Deletes a cluster, unless it has another owner than when it was found.
 async fn remove(docker: &Docker, state: &StateDir, found: &ClusterRecord) -> Result<Removal, ClusterError> {
-    state.change_owner(&found.cluster, &Owner::this(), |record| {
+    state.change_owner(&found.cluster, &Owner::current(), |record| {
         match record.owner != found.owner && record.state(None) == ClusterState::Live {
             true => Err(ClusterError::InUse { cluster: record.cluster.clone(), pid: record.owner.pid }),
             false => Ok(()),
@@ -185,7 +185,7 @@ async fn remove(docker: &Docker, state: &StateDir, found: &ClusterRecord) -> Res
 
 fn is_outdated(container: &Container) -> bool {
     let age = container.created.map(|created| Timestamp::now().as_second().saturating_sub(created));
-    age.and_then(|age| u64::try_from(age).ok()).is_some_and(|age| age > CLUSTER_LIFETIME.as_secs())
+    age.and_then(|age| u64::try_from(age).ok()).is_some_and(|age| age > ABANDONED_AFTER.as_secs())
 }
 
 /// Removes the scratch containers of dead processes, such as those for reading files of an image;
@@ -196,7 +196,7 @@ pub async fn remove_scratch(docker: &Docker) -> Result<Vec<String>, DockerError>
         let owner =
             container.labels.get(SCRATCH_LABEL).and_then(|owner| serde_json::from_str::<Owner>(owner).ok());
         // A process elsewhere cannot be checked, but no scratch container is used for hours.
-        if owner.is_some_and(|owner| !owner.alive() || !owner.is_here() && is_outdated(&container)) {
+        if owner.is_some_and(|owner| !owner.is_alive() || !owner.is_local() && is_outdated(&container)) {
             docker.remove(&container.id).await?;
             removed.push(container.name);
         }

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::docker::docker_host;
-use crate::owner::{CLUSTER_LIFETIME, Owner};
+use crate::owner::{ABANDONED_AFTER, Owner};
 
 /// Age of the last heartbeat from which on a run counts as dead. Commands in a node under pressure
 /// may take a minute.
@@ -76,7 +76,7 @@ impl ClusterRecord {
     /// Creates the record of a new cluster of a Docker daemon.
     pub fn new(docker_id: &str, cluster: &str, run: &str, owner: Owner, kubelets: Vec<String>) -> Self {
         let created = Timestamp::now();
-        let deadline = created.saturating_add(CLUSTER_LIFETIME).unwrap_or(Timestamp::MAX);
+        let deadline = created.saturating_add(ABANDONED_AFTER).unwrap_or(Timestamp::MAX);
         Self {
             cluster: cluster.to_owned(),
             run: run.to_owned(),
@@ -96,7 +96,7 @@ impl ClusterRecord {
     /// deadline.
     pub fn state(&self, heartbeat: Option<Duration>) -> ClusterState {
         let is_live = match heartbeat {
-            _ if self.owner.is_here() => self.owner.alive(),
+            _ if self.owner.is_local() => self.owner.is_alive(),
             Some(age) => age < HEARTBEAT_LIFETIME,
             None => !self.kept && Timestamp::now() <= self.deadline,
         };
@@ -126,14 +126,14 @@ mod tests {
 
     #[test]
     fn state_follows_the_owner() {
-        let gone = Owner { started: "earlier".to_owned(), ..Owner::this() };
-        let elsewhere = Owner { host: "another".to_owned(), ..Owner::this() };
+        let gone = Owner { started: Some("earlier".to_owned()), ..Owner::current() };
+        let elsewhere = Owner { host: "another".to_owned(), ..Owner::current() };
         let contained = Owner { scope: "boot pid:[1]".to_owned(), ..gone.clone() };
         use ClusterState::{Dead, Kept, Live};
         // Owner, kept, overdue, age of the heartbeat in seconds.
         let rows = [
-            (Owner::this(), false, false, None, Live),
-            (Owner::this(), true, false, Some(900), Live),
+            (Owner::current(), false, false, None, Live),
+            (Owner::current(), true, false, Some(900), Live),
             (gone.clone(), false, false, Some(1), Dead),
             (gone, true, true, None, Kept),
             (elsewhere.clone(), false, false, None, Live),

@@ -22,7 +22,7 @@ const GRACE_PERIOD: i32 = 10;
 /// A process uses the cluster, or Docker fails.
 pub async fn stop(docker: &Docker, state: &StateDir, name: &str) -> Result<(), ClusterError> {
     // A run that opens the cluster now is refused.
-    state.change_owner(name, &Owner::this(), |record| match record.state(None) {
+    state.change_owner(name, &Owner::current(), |record| match record.state(None) {
         ClusterState::Live => Err(ClusterError::InUse { cluster: name.to_owned(), pid: record.owner.pid }),
         _ => Ok(()),
     })?;
@@ -58,7 +58,7 @@ pub async fn start(
     let client = client(state, name).await?;
     wait_for_nodes(&client, &mut StartWatch::new(docker, name), count, progress.warning).await?;
     let mut cluster = Cluster::open(docker, state, name, &[], progress.warning).await?;
-    cluster.take(Owner::this()).await?;
+    cluster.take(Owner::current()).await?;
     cluster.separate_disks(progress.step).await?;
     cluster.keep().await
 }

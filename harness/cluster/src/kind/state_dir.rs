@@ -147,8 +147,8 @@ impl StateDir {
     }
 
     /// Makes a process the owner of a cluster in one step, so that of two processes only one takes
-    /// it: `may_take` receives the record as it is now. Returns the new record, and `None` if there
-    /// is no record.
+    /// it: `may_take` receives the record as it is now. Returns the new record, and `None` if
+    /// the cluster has none.
     ///
     /// # Errors
     /// `may_take` refuses, or the record could not be written.
@@ -310,7 +310,7 @@ mod tests {
     fn writes_reads_and_forgets_records() {
         let folder = tempfile::tempdir().unwrap();
         let state = StateDir::at(&folder.path().join("state")).unwrap();
-        let record = record(Owner::this());
+        let record = record(Owner::current());
         state.write(&record).unwrap();
         fs::write(folder.path().join("state/torn.json"), "{").unwrap();
         assert_eq!(state.list(), std::slice::from_ref(&record));
@@ -343,14 +343,14 @@ mod tests {
     fn one_of_many_takes_a_dead_cluster() {
         let folder = tempfile::tempdir().unwrap();
         let state = StateDir::at(&folder.path().join("state")).unwrap();
-        let gone = Owner { started: "earlier".to_owned(), ..Owner::this() };
+        let gone = Owner { started: Some("earlier".to_owned()), ..Owner::current() };
         state.write(&record(gone)).unwrap();
         let take = || {
             let is_dead = |record: &ClusterRecord| match record.state(None) {
                 ClusterState::Dead => Ok(()),
                 _ => Err(StateError::NoHome),
             };
-            state.change_owner("evictlab-a", &Owner::this(), is_dead)
+            state.change_owner("evictlab-a", &Owner::current(), is_dead)
         };
         let taken = std::thread::scope(|scope| {
             let threads: Vec<_> = (0..8).map(|_| scope.spawn(take)).collect();
@@ -358,7 +358,10 @@ mod tests {
         });
         assert_eq!(taken, 1);
         assert!(
-            state.change_owner("evictlab-b", &Owner::this(), |_| Ok::<_, StateError>(())).unwrap().is_none()
+            state
+                .change_owner("evictlab-b", &Owner::current(), |_| Ok::<_, StateError>(()))
+                .unwrap()
+                .is_none()
         );
     }
 }

@@ -17,7 +17,7 @@ use crate::docker::Docker;
 use crate::error::{ClusterError, StartCause};
 use crate::kubelet::Kubelet;
 use crate::node::{KindNode, Node, NodeBackend, is_ready};
-use crate::wait::{self, Probe, Stalled};
+use crate::wait::{self, Probe, StalledError};
 
 /// Maximum time without any change while an installed kubelet starts.
 const KUBELET_START_TIMEOUT: Duration = Duration::from_secs(60);
@@ -70,7 +70,7 @@ async fn replace_binary(docker: &Docker, worker: &str, binary: &[u8]) -> Result<
 
 /// Waits until the installed kubelet answers and the node is ready with its version. The previous
 /// kubelet has exited.
-async fn wait_for_version(client: &Client, worker: &str, kubelet: &Kubelet) -> Result<(), Stalled> {
+async fn wait_for_version(client: &Client, worker: &str, kubelet: &Kubelet) -> Result<(), StalledError> {
     let nodes: Api<ApiNode> = Api::all(client.clone());
     let health = format!("/api/v1/nodes/{worker}/proxy/healthz");
     wait::until(KUBELET_START_TIMEOUT, Duration::from_millis(250), async || {

@@ -4,7 +4,7 @@ use crate::api_error::api_error_message;
 use crate::docker::DockerError;
 use crate::images::ImageLoadError;
 use crate::run_lease::LeaseLost;
-use crate::wait::Stalled;
+use crate::wait::StalledError;
 
 /// An operation on a node failed.
 #[derive(Debug, thiserror::Error)]
@@ -29,7 +29,7 @@ pub enum NodeError {
     NotHeld {
         /// Name of the node.
         node: String,
-        /// Why the Lease is lost.
+        /// Cause of the loss.
         #[source]
         lost: LeaseLost,
     },
@@ -99,7 +99,7 @@ pub enum ConfigureError {
         node: String,
         /// Last observation.
         #[source]
-        stalled: Stalled,
+        stalled: StalledError,
         /// End of the kubelet log.
         log: String,
     },

@@ -19,6 +19,6 @@ pub use file_systems::{FileSystemsError, NodeFileSystems};
 pub use metrics::MetricLine;
 pub(crate) use other_pods::names_of_other_pods;
 pub use proxy::KubeletProxy;
-pub(crate) use readiness::{API_READ_TIMEOUT, ready_messages, wait_until_ready};
 pub use readiness::{is_ready, last_heartbeat};
+pub(crate) use readiness::{ready_messages, wait_until_ready};
 pub use worker::Node;

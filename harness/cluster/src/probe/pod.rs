@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::error::ProbeError;
-use crate::wait::{self, Probe, Stalled, WatchBackoff};
+use crate::wait::{self, Probe, StalledError, WatchBackoff};
 use crate::workload::{Namespace, NamespaceGuards, NamespacePurpose, Placement, StageError, pod_manifest};
 
 /// Default of [`ProbePod::timeout`]: a pull from a remote registry shows no progress.
@@ -127,7 +127,7 @@ impl ProbePod<'_> {
         &self,
         done: impl Fn(&Pod) -> Option<T>,
         read: impl Fn() -> Option<Arc<Pod>>,
-    ) -> Result<PodResult<T>, Stalled> {
+    ) -> Result<PodResult<T>, StalledError> {
         let mut pull = FailedPull::default();
         wait::until(self.timeout, Duration::from_millis(100), async || {
             let Some(pod) = read() else {

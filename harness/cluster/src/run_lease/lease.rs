@@ -79,8 +79,8 @@ impl LeaseRecord {
     /// Returns whether the run is active: by its process if that can be checked, else by the time
     /// of its last renewal.
     pub(crate) fn is_live(&self, now: Timestamp) -> bool {
-        match self.owner.as_ref().filter(|owner| owner.is_here()) {
-            Some(owner) => owner.alive(),
+        match self.owner.as_ref().filter(|owner| owner.is_local()) {
+            Some(owner) => owner.is_alive(),
             None => self.renewed_ago(now).is_some_and(|ago| ago < LEASE_DURATION),
         }
     }
@@ -170,7 +170,7 @@ pub struct RunLease {
     lost: watch::Receiver<Option<LeaseLost>>,
 }
 
-/// Why a run does not hold its nodes any longer.
+/// Causes for which a run does not hold its nodes any longer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LeaseLost {
     /// Another process deleted the namespaces of the run, and with them its Lease.
@@ -324,7 +324,7 @@ fn is_gone(error: &kube::Error) -> bool {
 }
 
 fn new_lease(run: &str, clock: ServerClock) -> Lease {
-    let owner = serde_json::to_string(&Owner::this()).unwrap_or_default();
+    let owner = serde_json::to_string(&Owner::current()).unwrap_or_default();
     let annotations =
         [(OWNER_ANNOTATION.to_owned(), owner), (STATE_ANNOTATION.to_owned(), CLAIMING.to_owned())];
     Lease {
@@ -455,8 +455,8 @@ mod tests {
     #[test]
     fn a_run_is_active_by_its_process_or_by_its_renewals() {
         let now = Timestamp::now();
-        let here = Owner::this();
-        let dead = Owner { started: "earlier".to_owned(), ..here.clone() };
+        let here = Owner::current();
+        let dead = Owner { started: Some("earlier".to_owned()), ..here.clone() };
         let elsewhere = Owner { host: "another".to_owned(), ..here.clone() };
         let rows = [
             (&here, 500, true),

@@ -1,5 +1,5 @@
-//! Time that nobody sets: a Lease neither expires nor stays alive because the clock of its host was
-//! changed.
+//! Time that no user can set: a Lease neither expires nor stays alive because the clock of its host
+//! was changed.
 
 use std::time::Duration;
 

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use crate::api_error::{api_error_message, is_unavailable};
 use crate::owner::Owner;
-use crate::wait::{self, Probe, Stalled};
+use crate::wait::{self, Probe, StalledError};
 
 /// Start of the names of namespaces.
 const NAME_PREFIX: &str = "evictlab-";
@@ -56,7 +56,7 @@ pub enum StageError {
         namespace: String,
         /// Last observation.
         #[source]
-        stalled: Stalled,
+        stalled: StalledError,
     },
     /// Deleted pods remain.
     #[error("failed to wait for the deletion of the pods of namespace {namespace}: {stalled}")]
@@ -65,7 +65,7 @@ pub enum StageError {
         namespace: String,
         /// Last observation.
         #[source]
-        stalled: Stalled,
+        stalled: StalledError,
     },
 }
 
@@ -176,7 +176,7 @@ impl Namespace {
             metadata: kube::core::ObjectMeta {
                 generate_name: Some(format!("{}-", prefix.trim_end_matches('-'))),
                 labels: Some(labels),
-                annotations: serde_json::to_string(&Owner::this())
+                annotations: serde_json::to_string(&Owner::current())
                     .ok()
                     .map(|owner| [(OWNER_ANNOTATION.to_owned(), owner)].into()),
                 ..Default::default()

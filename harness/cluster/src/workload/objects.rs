@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use evictlab_case::{Name, ObjectKind, ObjectReference, ResizableResource, Resize, ResizedRequest};
+use evictlab_case::{Name, ObjectKind, ObjectName, ResizableResource, Resize, ResizedRequest};
 use http::Request;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
@@ -43,7 +43,7 @@ impl Namespace {
     }
 
     /// Changes an object by a JSON merge patch.
-    pub async fn patch_object(&self, object: &ObjectReference, patch: &Value) -> Result<(), StageError> {
+    pub async fn patch_object(&self, object: &ObjectName, patch: &Value) -> Result<(), StageError> {
         let api = self.objects_of(object.kind);
         let patched = api.patch(object.name.as_str(), &PatchParams::default(), &Patch::Merge(patch)).await;
         patched.map(drop).map_err(|source| refused_change("patch", object, source))
@@ -51,11 +51,7 @@ impl Namespace {
 
     /// Deletes an object, and in the background what it owns. `grace` is the grace period of a pod
     /// in seconds; by default its own.
-    pub async fn delete_object(
-        &self,
-        object: &ObjectReference,
-        grace: Option<u32>,
-    ) -> Result<(), StageError> {
+    pub async fn delete_object(&self, object: &ObjectName, grace: Option<u32>) -> Result<(), StageError> {
         let params = DeleteParams { grace_period_seconds: grace, ..DeleteParams::background() };
         let deleted = self.objects_of(object.kind).delete(object.name.as_str(), &params).await;
         deleted.map(drop).map_err(|source| refused_change("delete", object, source))
@@ -142,7 +138,7 @@ impl Namespace {
     }
 }
 
-fn refused_change(verb: &'static str, object: &ObjectReference, source: kube::Error) -> StageError {
+fn refused_change(verb: &'static str, object: &ObjectName, source: kube::Error) -> StageError {
     refused(verb, &format!("{} {}", object.kind.as_str().to_lowercase(), object.name), source)
 }
 

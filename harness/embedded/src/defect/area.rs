@@ -45,7 +45,7 @@ pub enum Area {
     Notifier,
     /// `podPidsLimit`, and the process ids of the node.
     PidLimit,
-    /// Directories of container logs.
+    /// Container logs: their directories and rotation.
     Logs,
 }
 

@@ -193,6 +193,9 @@ defects! {
         PidTaintMissing = "PID pressure does not taint the node.",
         PressureOfInodesMissing = "Too few free inodes do not cause DiskPressure.",
         PressureTransitionOfAll = "A change of one pressure condition changes the lastTransitionTime of all.",
+        MemoryPressureReportedLate = "A change of MemoryPressure waits for the next regular report of the node's status.",
+        DiskPressureReportedLate = "A change of DiskPressure waits for the next regular report of the node's status.",
+        PidPressureReportedLate = "A change of PIDPressure waits for the next regular report of the node's status.",
         PressureHeartbeatStale = "The lastHeartbeatTime of a pressure condition changes only with its status.",
     }
     Admission {
@@ -260,11 +263,14 @@ defects! {
     Reclaim {
         ReclaimKeepsContainers except 29 to 31 = "Dead containers are not deleted before pods are evicted.",
         ReclaimKeepsImages except 29 to 31 = "Unused images are not deleted before pods are evicted.",
+        InodeReclaimKeepsImages except 29 to 31 = "Unused images are not deleted when inodes are short.",
         ReclaimIgnoresLayout = "Containers and images are deleted for a file system that does not have them.",
         ReclaimIgnoresAge except 29 to 31 = "Unused images are deleted however young they are.",
         ReclaimDeletesPinned except 29 to 31 = "Pinned images are deleted, too.",
         ReclaimMinimumIgnored except 29 to 31 = "Deleting images is enough without evictionMinimumReclaim.",
         ReclaimWithoutCheck except 29 to 31 = "A pod is evicted even if deleting containers and images was enough.",
+        ImageGcMissing = "Unused images are not deleted periodically.",
+        ImageGcStopsAtHighThreshold = "The periodic deletion of images ends below the high threshold instead of the low one.",
         ReclaimCheckSparesSoft except 29 to 31 = "Deleting images is enough although a soft threshold is still crossed.",
     }
     Metrics {
@@ -304,6 +310,7 @@ defects! {
         StatusDeletesPod = "The kubelet deletes the API object of an evicted pod.",
         StatusTerminalEarly = "A pod is reported as evicted while its containers still run.",
         StatusRestartCounted = "The end of a container by an eviction counts as a restart.",
+        EvictedContainersStay = "The containers of evicted pods are kept, with their logs.",
         StatusSidecarsExitLost since 29 = "Sidecars of evicted pods end with exit code 0 and Completed.",
     }
     Disruption {
@@ -379,6 +386,9 @@ defects! {
         PidLimitDoubled = "podPidsLimit is enforced at twice its value.",
     }
     Logs {
+        LogsAreNotRotated = "Container logs are not rotated.",
+        LogFilesAccumulate = "Rotated log files beyond containerLogMaxFiles are not deleted.",
+        RotatedLogsIgnored = "Rotated log files do not count in the usage of their container.",
         LogDirectoryByUid = "The directory of a pod's logs is named after its UID only.",
     }
 }

@@ -46,6 +46,8 @@ pub(crate) enum PodEvent {
     Delete(PodUid),
     /// The manifests of static pods are read.
     Manifests,
+    /// The logs of running containers are rotated.
+    RotateLogs,
     /// The mirror pod of a static pod is created if it is missing.
     Mirror(PodUid),
 }
@@ -85,11 +87,13 @@ pub(crate) enum StatusEvent {
     Update,
     /// Node lease.
     Lease,
+    /// Periodic deletion of unused images.
+    CollectImages,
 }
 
 /// Delivery of an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum RecorderEvent {
-    /// Delivers the event with a number.
+    /// Delivers the pending event with this ID.
     Send(u64),
 }

@@ -103,7 +103,7 @@ impl Kubelet {
             Some(KubeletEvent::Pods(event)) => self.handle_pod_event(event, machine, ctx),
             Some(KubeletEvent::Stats(event)) => self.handle_stats_event(event, machine, ctx),
             Some(KubeletEvent::Eviction(event)) => self.handle_eviction_event(event, machine, ctx),
-            Some(KubeletEvent::Status(event)) => self.handle_status_event(event, ctx),
+            Some(KubeletEvent::Status(event)) => self.handle_status_event(event, machine, ctx),
             Some(KubeletEvent::Recorder(event)) => self.handle_recorder_event(event, ctx),
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::ids::{CgroupId, FileId, ROOT};
+use super::ids::{CgroupId, FileId, ROOT_CGROUP};
 use super::types::{Cgroup, MemoryUse};
 
 /// Memory by kind, in bytes. A cgroup's memory includes that of its descendants.
@@ -89,7 +89,7 @@ impl CgroupTree {
     /// `system`.
     pub(super) fn new(total: u64, system: Pages) -> Self {
         let root = CgroupNode { pages: system, ..CgroupNode::default() };
-        let pods = CgroupNode { parent: Some(ROOT), ..CgroupNode::default() };
+        let pods = CgroupNode { parent: Some(ROOT_CGROUP), ..CgroupNode::default() };
         Self {
             nodes: vec![root, pods],
             total,
@@ -104,30 +104,30 @@ impl CgroupTree {
     /// Creates a cgroup.
     pub(super) fn create(&mut self, parent: CgroupId, limit: Option<u64>) -> CgroupId {
         self.nodes.push(CgroupNode { parent: Some(parent), limit, ..CgroupNode::default() });
-        self.nodes.len() - 1
+        CgroupId(self.nodes.len() - 1)
     }
 
     /// Removes a cgroup without processes. The parent takes over its page cache.
     pub(super) fn remove(&mut self, id: CgroupId) {
-        let Some(parent) = self.nodes[id].parent else { return };
-        for file in std::mem::take(&mut self.nodes[id].files) {
+        let Some(parent) = self.nodes[id.0].parent else { return };
+        for file in std::mem::take(&mut self.nodes[id.0].files) {
             if let Some((owner, _)) = self.files.get_mut(&file) {
                 *owner = parent;
-                self.nodes[parent].files.insert(file);
+                self.nodes[parent.0].files.insert(file);
             }
         }
     }
 
     /// Returns the memory statistics of a cgroup.
     pub(super) fn usage(&self, id: CgroupId) -> MemoryUse {
-        let pages = &self.nodes[id].pages;
+        let pages = &self.nodes[id.0].pages;
         let usage = pages.total();
         MemoryUse { usage, working_set: usage - pages.inactive, rss: pages.anon }
     }
 
     /// Returns the memory of a cgroup by kind.
     pub(super) fn pages(&self, id: CgroupId) -> Pages {
-        self.nodes[id].pages
+        self.nodes[id.0].pages
     }
 
     /// Returns `MemTotal`, in bytes.
@@ -148,17 +148,17 @@ impl CgroupTree {
     /// Returns the limit of a cgroup. Without one, that of the root is the node's memory without huge
     /// pages.
     pub(super) fn limit(&self, id: CgroupId) -> Option<u64> {
-        self.nodes[id].limit.or((id == ROOT).then_some(self.total - self.huge_pages))
+        self.nodes[id.0].limit.or((id == ROOT_CGROUP).then_some(self.total - self.huge_pages))
     }
 
     /// Sets the limit of a cgroup.
     pub(super) fn set_limit(&mut self, id: CgroupId, limit: Option<u64>) {
-        self.nodes[id].limit = limit;
+        self.nodes[id.0].limit = limit;
     }
 
     /// Returns a cgroup and its ancestors, upwards.
     fn ancestors(&self, id: CgroupId) -> impl Iterator<Item = CgroupId> {
-        std::iter::successors(Some(id), |id| self.nodes[*id].parent)
+        std::iter::successors(Some(id), |id| self.nodes[id.0].parent)
     }
 
     /// Returns whether a cgroup is `ancestor` or below it.
@@ -170,7 +170,7 @@ impl CgroupTree {
     /// the bytes that it lacks.
     pub(super) fn find_full(&self, id: CgroupId, bytes: u64) -> Option<(CgroupId, u64)> {
         self.ancestors(id).find_map(|id| {
-            let excess = (self.nodes[id].pages.total() + bytes).checked_sub(self.limit(id)?)?;
+            let excess = (self.nodes[id.0].pages.total() + bytes).checked_sub(self.limit(id)?)?;
             (excess > 0).then_some((id, excess))
         })
     }
@@ -179,7 +179,7 @@ impl CgroupTree {
     pub(super) fn charge(&mut self, id: CgroupId, pages: Pages) {
         let mut next = Some(id);
         while let Some(id) = next {
-            let node = &mut self.nodes[id];
+            let node = &mut self.nodes[id.0];
             let before = node.pages.total();
             node.pages.add(&pages);
             let after = node.pages.total();
@@ -194,7 +194,7 @@ impl CgroupTree {
 
     /// Notes the thresholds of a cgroup that its usage has crossed downwards.
     fn note_fallen(&mut self, id: CgroupId, before: u64) {
-        let after = self.nodes[id].pages.total();
+        let after = self.nodes[id.0].pages.total();
         for threshold in self.thresholds.values() {
             if threshold.id == id && after <= threshold.usage && threshold.usage < before {
                 self.crossed.push((threshold.group.clone(), threshold.usage));
@@ -206,10 +206,10 @@ impl CgroupTree {
     pub(super) fn uncharge(&mut self, id: CgroupId, pages: Pages) {
         let mut next = Some(id);
         while let Some(id) = next {
-            let before = self.nodes[id].pages.total();
-            self.nodes[id].pages.subtract(&pages);
+            let before = self.nodes[id.0].pages.total();
+            self.nodes[id.0].pages.subtract(&pages);
             self.note_fallen(id, before);
-            next = self.nodes[id].parent;
+            next = self.nodes[id.0].parent;
         }
     }
 
@@ -224,7 +224,7 @@ impl CgroupTree {
         let (owner, cached) = self.files.entry(file).or_insert((id, Pages::default()));
         cached.add(&pages);
         let owner = *owner;
-        self.nodes[owner].files.insert(file);
+        self.nodes[owner.0].files.insert(file);
         self.charge(owner, pages);
     }
 
@@ -235,7 +235,7 @@ impl CgroupTree {
         pages.active += moved;
         let mut next = Some(*owner);
         while let Some(id) = next {
-            let node = &mut self.nodes[id];
+            let node = &mut self.nodes[id.0];
             node.pages.inactive -= moved;
             node.pages.active += moved;
             next = node.parent;
@@ -245,7 +245,7 @@ impl CgroupTree {
     /// Drops the cached pages of a file.
     pub(super) fn drop_file(&mut self, file: FileId) {
         if let Some((owner, pages)) = self.files.remove(&file) {
-            self.nodes[owner].files.remove(&file);
+            self.nodes[owner.0].files.remove(&file);
             self.uncharge(owner, pages);
         }
     }
@@ -254,12 +254,12 @@ impl CgroupTree {
     pub(super) fn reclaim(&mut self, id: CgroupId, needed: u64) -> u64 {
         let mut reclaimed = 0;
         for active in [false, true] {
-            let pages = self.nodes[id].pages;
+            let pages = self.nodes[id.0].pages;
             if reclaimed >= needed || (pages.inactive == 0 && pages.active == 0) {
                 break;
             }
             let files: Vec<FileId> = (0..self.nodes.len())
-                .filter(|at| !self.nodes[*at].files.is_empty() && self.is_within(*at, id))
+                .filter(|at| !self.nodes[*at].files.is_empty() && self.is_within(CgroupId(*at), id))
                 .flat_map(|at| self.nodes[at].files.iter().copied())
                 .collect();
             for file in files {
@@ -269,12 +269,12 @@ impl CgroupTree {
                 reclaimed += self.reclaim_file(file, active, needed - reclaimed);
             }
         }
-        if id == ROOT && reclaimed < needed {
+        if id == ROOT_CGROUP && reclaimed < needed {
             let bytes = self.system_cache.min(needed - reclaimed);
             self.system_cache -= bytes;
-            let before = self.nodes[ROOT].pages.total();
-            self.nodes[ROOT].pages.inactive -= bytes;
-            self.note_fallen(ROOT, before);
+            let before = self.nodes[ROOT_CGROUP.0].pages.total();
+            self.nodes[ROOT_CGROUP.0].pages.inactive -= bytes;
+            self.note_fallen(ROOT_CGROUP, before);
             reclaimed += bytes;
         }
         reclaimed

@@ -4,6 +4,7 @@ use evictlab_rules::quantity::KIB;
 
 use super::data::Data;
 use super::ids::Pid;
+use super::types::OutputStream;
 
 /// The bytes that are stored of a stream; the rest is dropped.
 const MAX_OUTPUT: usize = 64 * KIB as usize;
@@ -43,14 +44,24 @@ pub(super) struct Exec {
     pub pid: Pid,
     /// `None` while the command runs.
     pub code: Option<i32>,
-    /// Standard output and standard error.
-    pub output: [Vec<u8>; 2],
+    /// Standard output.
+    pub stdout: Vec<u8>,
+    /// Standard error.
+    pub stderr: Vec<u8>,
 }
 
 impl Exec {
+    /// Returns a command that runs, or that has exited with `code`, without output.
+    pub(super) fn new(pid: Pid, code: Option<i32>) -> Self {
+        Self { pid, code, stdout: Vec::new(), stderr: Vec::new() }
+    }
+
     /// Stores output.
-    pub(super) fn write(&mut self, stderr: bool, data: &Data) {
-        let output = &mut self.output[usize::from(stderr)];
+    pub(super) fn write(&mut self, stream: OutputStream, data: &Data) {
+        let output = match stream {
+            OutputStream::Stdout => &mut self.stdout,
+            OutputStream::Stderr => &mut self.stderr,
+        };
         let room = MAX_OUTPUT.saturating_sub(output.len());
         let (first, _) = data.clone().split(room as u64);
         output.extend(first.bytes(room).unwrap_or_default());

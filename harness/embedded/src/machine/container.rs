@@ -22,8 +22,8 @@ pub(super) struct Container {
     /// The mount points in the writable layer.
     pub mount_points: DiskUse,
     pub log: ContainerLog,
-    /// Disk space of the log, in bytes.
-    pub log_blocks: u64,
+    /// Disk space reserved for the log; none before anything is written.
+    pub log_space: DiskUse,
     pub pids: BTreeSet<Pid>,
     /// Number of processes and their threads.
     pub tasks: u64,

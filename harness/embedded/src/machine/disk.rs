@@ -111,13 +111,13 @@ pub(super) struct Disk {
     layers: Option<Space>,
     trees: Vec<Option<FileTree>>,
     files: BTreeMap<FileId, File>,
-    next: FileId,
+    last_file: FileId,
 }
 
 impl Disk {
     pub(super) fn new(capacity: DiskUse, used: DiskUse) -> Self {
         let node = Space { capacity, used, images: DiskUse::default() };
-        Self { node, layers: None, trees: Vec::new(), files: BTreeMap::new(), next: 0 }
+        Self { node, layers: None, trees: Vec::new(), files: BTreeMap::new(), last_file: FileId(0) }
     }
 
     /// Returns the usage of nodefs.
@@ -160,12 +160,12 @@ impl Disk {
     /// Creates an empty tree.
     pub(super) fn create_tree(&mut self, place: Place) -> TreeId {
         self.trees.push(Some(FileTree { place, ..FileTree::default() }));
-        self.trees.len() - 1
+        TreeId(self.trees.len() - 1)
     }
 
     /// Removes a tree; returns its files.
     pub(super) fn remove_tree(&mut self, id: TreeId) -> Vec<FileId> {
-        let Some(tree) = self.trees[id].take() else { return Vec::new() };
+        let Some(tree) = self.trees[id.0].take() else { return Vec::new() };
         self.unreserve(tree.place, tree.used);
         let gone: Vec<FileId> =
             self.files.iter().filter(|(_, file)| file.tree == id).map(|(id, _)| *id).collect();
@@ -177,18 +177,18 @@ impl Disk {
 
     /// Returns the number of changes to a tree.
     pub(super) fn changes(&self, id: TreeId) -> u64 {
-        self.trees[id].as_ref().map_or(0, |tree| tree.changes)
+        self.trees[id.0].as_ref().map_or(0, |tree| tree.changes)
     }
 
     fn count_change(&mut self, id: TreeId) {
-        if let Some(tree) = &mut self.trees[id] {
+        if let Some(tree) = &mut self.trees[id.0] {
             tree.changes += 1;
         }
     }
 
     /// Returns the usage of a tree.
     pub(super) fn used(&self, id: TreeId) -> DiskUse {
-        self.trees[id].as_ref().map(|tree| tree.used).unwrap_or_default()
+        self.trees[id.0].as_ref().map(|tree| tree.used).unwrap_or_default()
     }
 
     /// Returns whether a tree is in memory.
@@ -205,7 +205,7 @@ impl Disk {
     }
 
     fn place(&self, id: TreeId) -> Place {
-        self.trees[id].as_ref().map(|tree| tree.place).unwrap_or_default()
+        self.trees[id.0].as_ref().map(|tree| tree.place).unwrap_or_default()
     }
 
     /// Reserves space outside of the trees.
@@ -236,21 +236,22 @@ impl Disk {
 
     /// Returns the file of a name.
     pub(super) fn lookup(&self, tree: TreeId, name: &str) -> Option<FileId> {
-        self.trees[tree].as_ref()?.names.get(name).copied()
+        self.trees[tree.0].as_ref()?.names.get(name).copied()
     }
 
     /// Returns the names in a tree that start with a prefix, in order.
     pub(super) fn names<'a>(&'a self, tree: TreeId, prefix: &'a str) -> impl Iterator<Item = &'a str> {
-        let trees = self.trees[tree].iter();
+        let trees = self.trees[tree.0].iter();
         let names = trees
             .flat_map(move |tree| tree.names.range::<str, _>((Bound::Included(prefix), Bound::Unbounded)));
         names.map(|(name, _)| name.as_str()).take_while(move |name| name.starts_with(prefix))
     }
 
-    /// Returns a number for a file outside of the trees, such as one of an image.
-    pub(super) fn new_external_file(&mut self) -> FileId {
-        self.next += 1;
-        self.next
+    /// Returns the ID of a new file. A file outside of the trees, such as one of an image, has only
+    /// an ID.
+    pub(super) fn new_file_id(&mut self) -> FileId {
+        self.last_file.0 += 1;
+        self.last_file
     }
 
     /// Creates a file. The name must not exist.
@@ -268,7 +269,7 @@ impl Disk {
     }
 
     fn insert(&mut self, tree: TreeId, name: &str, kind: FileKind, blocks: u64, accounted: bool) -> FileId {
-        self.next += 1;
+        let id = self.new_file_id();
         let file = File {
             kind,
             tree,
@@ -280,17 +281,17 @@ impl Disk {
             opens: 0,
             accounted,
         };
-        self.files.insert(self.next, file);
-        if let Some(tree) = &mut self.trees[tree] {
-            tree.names.insert(name.to_owned(), self.next);
+        self.files.insert(id, file);
+        if let Some(tree) = &mut self.trees[tree.0] {
+            tree.names.insert(name.to_owned(), id);
             tree.changes += 1;
         }
-        self.next
+        id
     }
 
     /// Returns how many of `bytes` there is space for in a tree.
     pub(super) fn available(&self, tree: TreeId, bytes: u64) -> u64 {
-        let Some(tree) = &self.trees[tree] else { return 0 };
+        let Some(tree) = &self.trees[tree.0] else { return 0 };
         let available = match tree.place {
             Place::Memory(size) => size.saturating_sub(tree.used.bytes),
             Place::Node => self.node.available().bytes,
@@ -360,7 +361,7 @@ impl Disk {
 
     /// Removes a name; returns the file if nobody has it open, which removes it too.
     pub(super) fn unlink(&mut self, tree: TreeId, name: &str) -> Option<FileId> {
-        let id = self.trees[tree].as_mut()?.names.remove(name)?;
+        let id = self.trees[tree.0].as_mut()?.names.remove(name)?;
         self.count_change(tree);
         self.files.get_mut(&id)?.named = false;
         self.remove_if_unused(id)
@@ -392,7 +393,7 @@ impl Disk {
 
     fn allocate(&mut self, id: TreeId, more: DiskUse) -> Result<(), NoSpace> {
         self.reserve(self.place(id), more)?;
-        if let Some(tree) = &mut self.trees[id] {
+        if let Some(tree) = &mut self.trees[id.0] {
             tree.used.bytes += more.bytes;
             tree.used.inodes += more.inodes;
         }
@@ -401,7 +402,7 @@ impl Disk {
 
     fn free(&mut self, id: TreeId, less: DiskUse) {
         self.unreserve(self.place(id), less);
-        if let Some(tree) = &mut self.trees[id] {
+        if let Some(tree) = &mut self.trees[id.0] {
             tree.used.bytes -= less.bytes;
             tree.used.inodes -= less.inodes;
         }

@@ -3,12 +3,14 @@
 use super::calibration;
 use super::command::{Exec, ExecError, ExecId, ExecResult};
 use super::data::Data;
+use super::descriptors::{MAX_DESCRIPTORS, STDERR, STDIN, STDOUT};
 use super::errno::Errno;
-use super::ids::{ContainerKey, MAX_DESCRIPTORS, Pid, STDERR, STDIN, STDOUT};
+use super::ids::{ContainerKey, Pid};
 use super::kernel::Kernel;
 use super::lifecycle::KILLED;
 use super::open_file::Target;
 use super::program::load_command;
+use super::types::OutputStream;
 
 impl Kernel {
     /// Starts a command in a container.
@@ -19,8 +21,8 @@ impl Kernel {
         let id = ExecId(self.next_exec);
         self.next_exec += 1;
         let stdin = self.open(Target::Null);
-        let stdout = self.open(Target::Exec { id, stderr: false });
-        let stderr = self.open(Target::Exec { id, stderr: true });
+        let stdout = self.open(Target::Exec { id, stream: OutputStream::Stdout });
+        let stderr = self.open(Target::Exec { id, stream: OutputStream::Stderr });
         let mut descriptors = [None; MAX_DESCRIPTORS];
         (descriptors[STDIN], descriptors[STDOUT], descriptors[STDERR]) =
             (Some(stdin), Some(stdout), Some(stderr));
@@ -35,21 +37,21 @@ impl Kernel {
         // The OOM killer may have killed the process while it started.
         let is_alive = self.processes.contains_key(&pid);
         let code = (!is_alive).then_some(KILLED);
-        self.execs.insert(id, Exec { pid, code, output: Default::default() });
+        self.execs.insert(id, Exec::new(pid, code));
         Ok(id)
     }
 
     /// Removes and returns the result of a command; `None` while the command runs.
     pub(super) fn take_exec(&mut self, id: ExecId) -> Option<ExecResult> {
         self.execs.get(&id)?.code?;
-        let Exec { code, output: [stdout, stderr], .. } = self.execs.remove(&id)?;
+        let Exec { code, stdout, stderr, .. } = self.execs.remove(&id)?;
         Some(ExecResult { code: code?, stdout, stderr })
     }
 
     /// Stores output of a command.
-    pub(super) fn write_exec(&mut self, id: ExecId, stderr: bool, data: &Data) {
+    pub(super) fn write_exec(&mut self, id: ExecId, stream: OutputStream, data: &Data) {
         if let Some(exec) = self.execs.get_mut(&id) {
-            exec.write(stderr, data);
+            exec.write(stream, data);
         }
     }
 

@@ -8,8 +8,9 @@ use super::cgroups::{CgroupTree, Pages};
 use super::command::{ExecError, ExecId, ExecResult};
 use super::container::Container;
 use super::disk::{BLOCK, Disk, NoSpace};
-use super::ids::{CgroupId, PODS, ROOT, SIGKILL, SIGTERM};
+use super::ids::{CgroupId, PODS_CGROUP, ROOT_CGROUP};
 use super::kernel::Kernel;
+use super::signal::{SIGKILL, SIGTERM};
 use super::types::{
     Cgroup, ContainerId, ContainerSpec, DiskUse, Filesystem, Imagefs, LogLine, MachineEvent, MemoryUse,
     Signal,
@@ -216,9 +217,26 @@ impl Machine {
         DiskUse { bytes: written.bytes + mount_points.bytes, inodes: written.inodes + mount_points.inodes }
     }
 
-    /// Returns the usage of a container's log.
+    /// Returns the usage of a container's log, with rotated files.
     pub(crate) fn log_use(&self, id: &str) -> DiskUse {
         self.kernel.container_keys.get(id).map(|key| self.kernel.log_usage(*key)).unwrap_or_default()
+    }
+
+    /// Returns the usage of a container's log, without rotated files.
+    pub(crate) fn current_log_use(&self, id: &str) -> DiskUse {
+        let size = self.container(id).map_or(0, |container| container.log.size);
+        DiskUse { bytes: size.next_multiple_of(BLOCK), inodes: 1 }
+    }
+
+    /// Rotates the log of a container whose current file has at least `max_size` bytes, so that at most
+    /// `max_files` exist.
+    pub(crate) fn rotate_log(&mut self, id: &str, max_size: u64, max_files: usize) {
+        let Some(key) = self.kernel.container_keys.get(id).copied() else { return };
+        let Some(container) = self.kernel.containers.get_mut(&key) else { return };
+        if container.log.size >= max_size {
+            container.log.rotate(max_files);
+            self.kernel.resize_log(key);
+        }
     }
 
     /// Returns the last lines of a container's log.
@@ -330,7 +348,7 @@ impl Machine {
     /// Makes the OOM killer kill the process that it would choose if the node had no memory left.
     pub(crate) fn trigger_oom(&mut self, now: Time) {
         self.kernel.advance_to(now);
-        self.kernel.oom_kill(ROOT);
+        self.kernel.oom_kill(ROOT_CGROUP);
         self.kernel.drop_stale_wakeups();
     }
 
@@ -348,8 +366,8 @@ impl Machine {
 
     fn cgroup_id(&self, group: &Cgroup) -> Option<CgroupId> {
         match group {
-            Cgroup::Root => Some(ROOT),
-            Cgroup::Pods => Some(PODS),
+            Cgroup::Root => Some(ROOT_CGROUP),
+            Cgroup::Pods => Some(PODS_CGROUP),
             Cgroup::Pod(uid) => self.kernel.pods.get(uid).map(|pod| pod.cgroup),
             Cgroup::Container(id) => self.container(id)?.cgroup,
         }

@@ -15,19 +15,19 @@ impl Kernel {
     pub(super) fn open(&mut self, target: Target) -> OpenFileId {
         match &target {
             Target::File { id, .. } => self.disk.open(*id),
-            Target::PipeReader(pipe) => self.pipes[*pipe].readers += 1,
-            Target::PipeWriter(pipe) => self.pipes[*pipe].writers += 1,
+            Target::PipeReader(pipe) => self.pipes[pipe.0].readers += 1,
+            Target::PipeWriter(pipe) => self.pipes[pipe.0].writers += 1,
             _ => {}
         }
         let file = OpenFile { target, references: 1 };
         match self.free_files.pop() {
             Some(id) => {
-                self.open_files[id] = Some(file);
+                self.open_files[id.0] = Some(file);
                 id
             }
             None => {
                 self.open_files.push(Some(file));
-                self.open_files.len() - 1
+                OpenFileId(self.open_files.len() - 1)
             }
         }
     }
@@ -41,20 +41,20 @@ impl Kernel {
 
     /// Adds a reference to an open file.
     pub(super) fn retain(&mut self, id: OpenFileId) {
-        if let Some(file) = &mut self.open_files[id] {
+        if let Some(file) = &mut self.open_files[id.0] {
             file.references += 1;
         }
     }
 
     /// Drops a reference to an open file; the last one closes it.
     pub(super) fn close(&mut self, id: OpenFileId) {
-        let Some(file) = &mut self.open_files[id] else { return };
+        let Some(file) = &mut self.open_files[id.0] else { return };
         file.references -= 1;
         if file.references > 0 {
             return;
         }
         let target = file.target.clone();
-        self.open_files[id] = None;
+        self.open_files[id.0] = None;
         self.free_files.push(id);
         match target {
             Target::File { id, .. } => {
@@ -62,11 +62,11 @@ impl Kernel {
                 self.drop_pages(removed);
             }
             Target::PipeReader(pipe) => {
-                self.pipes[pipe].readers -= 1;
+                self.pipes[pipe.0].readers -= 1;
                 self.pipe_end_closed(pipe);
             }
             Target::PipeWriter(pipe) => {
-                self.pipes[pipe].writers -= 1;
+                self.pipes[pipe.0].writers -= 1;
                 self.pipe_end_closed(pipe);
             }
             _ => {}
@@ -77,12 +77,12 @@ impl Kernel {
     pub(super) fn create_pipe(&mut self) -> (OpenFileId, OpenFileId) {
         let pipe = match self.free_pipes.pop() {
             Some(pipe) => {
-                self.pipes[pipe] = Pipe::default();
+                self.pipes[pipe.0] = Pipe::default();
                 pipe
             }
             None => {
                 self.pipes.push(Pipe::default());
-                self.pipes.len() - 1
+                PipeId(self.pipes.len() - 1)
             }
         };
         (self.open(Target::PipeReader(pipe)), self.open(Target::PipeWriter(pipe)))
@@ -90,7 +90,7 @@ impl Kernel {
 
     fn pipe_end_closed(&mut self, pipe: PipeId) {
         self.wake_pipe(pipe);
-        if self.pipes[pipe].is_closed() {
+        if self.pipes[pipe.0].is_closed() {
             self.free_pipes.push(pipe);
         }
     }
@@ -129,21 +129,21 @@ impl Kernel {
     /// Sets the offset of an open file.
     pub(super) fn seek(&mut self, id: OpenFileId, to: u64) {
         if let Some(OpenFile { target: Target::File { offset, .. } | Target::Text { offset, .. }, .. }) =
-            &mut self.open_files[id]
+            &mut self.open_files[id.0]
         {
             *offset = to;
         }
     }
 
     fn wake_pipe(&mut self, pipe: PipeId) {
-        for pid in std::mem::take(&mut self.pipes[pipe].waiting) {
+        for pid in std::mem::take(&mut self.pipes[pipe.0].waiting) {
             self.wake(pid);
         }
     }
 
     /// Returns what an open file refers to.
     pub(super) fn target(&self, id: OpenFileId) -> Option<&Target> {
-        self.open_files[id].as_ref().map(|file| &file.target)
+        self.open_files[id.0].as_ref().map(|file| &file.target)
     }
 
     /// Returns the highest rate of an open file, in bytes a second.
@@ -163,25 +163,25 @@ impl Kernel {
             None | Some(Target::PipeReader(_) | Target::Text { .. }) => Err(Errno::BadDescriptor),
             Some(Target::Null | Target::Zero | Target::Random) => Ok(None),
             Some(Target::Full) => Err(Errno::NoSpace),
-            Some(Target::Log { container: key, stderr }) => {
+            Some(Target::Log { container: key, stream }) => {
                 if let Some(container) = self.containers.get_mut(&key) {
-                    container.log.write(self.now, stderr, &data);
-                    self.grow_log(key);
+                    container.log.write(self.now, stream, &data);
+                    self.resize_log(key);
                 }
                 Ok(None)
             }
-            Some(Target::Exec { id: exec, stderr }) => {
-                self.write_exec(exec, stderr, &data);
+            Some(Target::Exec { id: exec, stream }) => {
+                self.write_exec(exec, stream, &data);
                 Ok(None)
             }
             Some(Target::PipeWriter(pipe)) => {
-                if self.pipes[pipe].is_broken() {
+                if self.pipes[pipe.0].is_broken() {
                     return Err(Errno::BrokenPipe);
                 }
-                let rest = self.pipes[pipe].put(data);
+                let rest = self.pipes[pipe.0].put(data);
                 self.wake_pipe(pipe);
                 if rest.is_some() {
-                    self.pipes[pipe].waiting.push(pid);
+                    self.pipes[pipe.0].waiting.push(pid);
                 }
                 Ok(rest)
             }
@@ -240,7 +240,7 @@ impl Kernel {
             Some(Target::Null) => Ok(ReadOutcome::End),
             Some(Target::Zero | Target::Random | Target::Full) => Ok(ReadOutcome::Data(Data::Fill(most))),
             Some(Target::PipeReader(pipe)) => {
-                if let Some(data) = self.pipes[pipe].take(most) {
+                if let Some(data) = self.pipes[pipe.0].take(most) {
                     self.wake_pipe(pipe);
                     return Ok(ReadOutcome::Data(data));
                 }
@@ -273,7 +273,7 @@ impl Kernel {
     pub(super) fn read_line(&mut self, pid: Pid, id: OpenFileId) -> Result<ReadOutcome, Errno> {
         let (line, offset) = match self.target(id).cloned() {
             Some(Target::PipeReader(pipe)) => {
-                if let Some(line) = self.pipes[pipe].take_line() {
+                if let Some(line) = self.pipes[pipe.0].take_line() {
                     self.wake_pipe(pipe);
                     return Ok(ReadOutcome::Data(Data::Bytes(line)));
                 }
@@ -292,7 +292,7 @@ impl Kernel {
     }
 
     fn wait_for_data(&mut self, pid: Pid, pipe: PipeId) -> ReadOutcome {
-        let pipe = &mut self.pipes[pipe];
+        let pipe = &mut self.pipes[pipe.0];
         if pipe.is_at_end() {
             return ReadOutcome::End;
         }

@@ -8,18 +8,17 @@ use super::calibration;
 use super::cgroups::{CgroupTree, Pages};
 use super::command::{Exec, ExecId};
 use super::container::{Container, Pod};
+use super::descriptors::Descriptors;
 use super::disk::{Disk, Place};
 use super::errno::Errno;
-use super::ids::{CgroupId, ContainerKey, FileId, MAX_DESCRIPTORS, OpenFileId, Pid, PipeId, Signal, TreeId};
+use super::ids::{CgroupId, ContainerKey, FileId, OpenFileId, Pid, PipeId, TreeId};
 use super::open_file::OpenFile;
 use super::pipe::Pipe;
+use super::signal::Signal;
 use super::step::{Footprint, SignalAction, StepOutcome};
 use super::types::MachineEvent;
 use crate::options::{CgroupVersion, NodeOptions};
 use crate::sim::{Epoch, Time};
-
-/// The open files of a process, by descriptor.
-pub(super) type Descriptors = [Option<OpenFileId>; MAX_DESCRIPTORS];
 
 /// A process.
 pub(super) struct Process {
@@ -129,8 +128,8 @@ impl Kernel {
             tasks: options.processes,
             max_pid: options.max_pid,
             pods_task_limit: None,
-            last_pid: options.processes,
-            next_container: 0,
+            last_pid: Pid(options.processes),
+            next_container: ContainerKey(0),
             execs: BTreeMap::new(),
             next_exec: 0,
             removed_cpu: Duration::ZERO,
@@ -158,7 +157,7 @@ impl Kernel {
         }
     }
 
-    /// Wakes a process that waits for an event.
+    /// Wakes a process that waits for an event. During its step, schedules the next one.
     pub(super) fn wake(&mut self, pid: Pid) {
         if self.processes.get(&pid).is_some_and(|process| process.wakeup.is_none()) {
             self.schedule(pid, self.now + calibration::SYSCALL);

@@ -3,10 +3,12 @@
 use super::calibration;
 use super::cgroups::Pages;
 use super::container::Container;
+use super::descriptors::Descriptors;
 use super::errno::Errno;
-use super::ids::{ContainerKey, Pid, SIGKILL, Signal};
-use super::kernel::{Descriptors, Kernel, Process, Program};
+use super::ids::{ContainerKey, Pid};
+use super::kernel::{Kernel, Process, Program};
 use super::program::load;
+use super::signal::{SIGKILL, Signal};
 use super::step::{CommandLine, Footprint, SignalAction, StepOutcome};
 use super::types::MachineEvent;
 use crate::sim::Time;
@@ -14,7 +16,7 @@ use crate::sim::Time;
 /// The exit status of a process that SIGKILL ended.
 pub(super) const KILLED: i32 = 128 + SIGKILL as i32;
 /// The smallest PID that the kernel reuses (`RESERVED_PIDS`).
-const RESERVED_PIDS: Pid = 300;
+const RESERVED_PIDS: Pid = Pid(300);
 
 impl Kernel {
     /// Starts a child of `parent` in the same container. Returns its PID on the node and in the
@@ -76,7 +78,7 @@ impl Kernel {
         if !self.containers.get(&key).is_some_and(|container| self.has_free_pid(container)) {
             return Err(Errno::CannotFork);
         }
-        let pid = self.allocate_pid();
+        let pid = self.allocate_pid()?;
         let Footprint { anon, kernel, tasks } = program.footprint();
         let container = self.containers.get_mut(&key).ok_or(Errno::Killed)?;
         container.last_ns_pid += 1;
@@ -219,19 +221,22 @@ impl Kernel {
             oom: container.oom_killed,
             at: self.now,
         });
-        self.grow_log(key);
+        self.resize_log(key);
     }
 
-    fn allocate_pid(&mut self) -> Pid {
-        loop {
-            self.last_pid += 1;
-            if self.last_pid > self.max_pid {
+    /// Returns the next free PID. Numbers after the largest one begin at [`RESERVED_PIDS`], so that
+    /// all may be taken before the limit of tasks is reached (`alloc_pid`, kernel/pid.c).
+    fn allocate_pid(&mut self) -> Result<Pid, Errno> {
+        for _ in 0..self.max_pid {
+            self.last_pid.0 += 1;
+            if self.last_pid.0 > self.max_pid {
                 self.last_pid = RESERVED_PIDS;
             }
             if !self.processes.contains_key(&self.last_pid) {
-                return self.last_pid;
+                return Ok(self.last_pid);
             }
         }
+        Err(Errno::CannotFork)
     }
 
     /// Runs a process until it waits, and schedules its next step.
@@ -249,14 +254,8 @@ impl Kernel {
                 process.program = Some(program);
                 self.schedule(pid, at.max(self.now + calibration::SYSCALL));
             }
-            StepOutcome::Wait => {
-                // An event during the step does not wake the process.
-                let has_event = !process.signals.is_empty() || !process.exited_children.is_empty();
-                process.program = Some(program);
-                if has_event {
-                    self.wake(pid);
-                }
-            }
+            // An event during the step has scheduled the next one.
+            StepOutcome::Wait => process.program = Some(program),
             StepOutcome::Exit(code) => self.exit(pid, code),
             StepOutcome::Exec(line) => {
                 if self.exec(pid, load(&line.words, &line.environment)).is_ok() {

@@ -3,7 +3,8 @@
 use evictlab_rules::quantity::{KIB, MIB};
 
 use super::data::Data;
-use super::types::LogLine;
+use super::disk::BLOCK;
+use super::types::{DiskUse, LogLine, OutputStream};
 use crate::sim::Time;
 
 /// The number of lines and their bytes that trimming leaves; up to twice as many are stored. The size
@@ -16,75 +17,121 @@ const MAX_REPEATED: u64 = 1000;
 const MAX_LINE: usize = 16 * KIB as usize;
 /// The length of `2026-11-21T00:42:43.123456789Z stdout F ` with a newline, in bytes.
 const PREFIX: u64 = 41;
+/// Size of text in relation to its compressed form. Bytes of unknown content are not compressible.
+const TEXT_COMPRESSION: u64 = 20;
 
-/// The log of a container.
+/// The log of a container: the current file, and rotated ones.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ContainerLog {
     lines: Vec<LogLine>,
     /// The bytes of `lines`.
     stored: usize,
-    /// Text after the last newline, of stdout and of stderr.
-    unfinished: [Vec<u8>; 2],
-    /// The size of the file, in bytes.
+    /// Text of stdout after its last newline.
+    unfinished_stdout: Vec<u8>,
+    /// Text of stderr after its last newline.
+    unfinished_stderr: Vec<u8>,
+    /// The size of the current file, in bytes.
     pub size: u64,
+    /// The bytes of the current file that cannot be compressed.
+    incompressible: u64,
+    /// Rotated files, the oldest first.
+    rotated: Vec<RotatedFile>,
+}
+
+/// A rotated file of a log.
+#[derive(Clone, Copy, Debug)]
+struct RotatedFile {
+    size: u64,
+    /// The size with gzip.
+    compressed_size: u64,
+    is_compressed: bool,
 }
 
 impl ContainerLog {
-    /// Returns the last lines.
+    /// Returns the disk space of all files.
+    pub(super) fn disk_use(&self) -> DiskUse {
+        let blocks = |size: u64| size.next_multiple_of(BLOCK);
+        let rotated: u64 = self.rotated.iter().map(|file| blocks(file.size)).sum();
+        DiskUse { bytes: blocks(self.size) + rotated, inodes: 1 + self.rotated.len() as u64 }
+    }
+
+    /// Begins a new file. Keeps at most `max_files` with the new one, if that is not less than two,
+    /// and compresses the rotated ones except for the latest (`containerLogManager.rotateLog`).
+    pub(super) fn rotate(&mut self, max_files: usize) {
+        let excess = self.rotated.len().saturating_sub(max_files.saturating_sub(2));
+        self.rotated.drain(..excess);
+        self.rotated.iter_mut().for_each(RotatedFile::compress);
+        let text = self.size.saturating_sub(self.incompressible);
+        let compressed_size = self.incompressible + text / TEXT_COMPRESSION;
+        self.rotated.push(RotatedFile { size: self.size, compressed_size, is_compressed: false });
+        (self.size, self.incompressible, self.stored) = (0, 0, 0);
+        self.lines.clear();
+    }
+
+    /// Returns the last lines of the current file.
     pub(super) fn lines(&self) -> &[LogLine] {
         &self.lines
     }
 
     /// Appends data of one stream.
-    pub(super) fn write(&mut self, at: Time, stderr: bool, data: &Data) {
+    pub(super) fn write(&mut self, at: Time, stream: OutputStream, data: &Data) {
         match data {
             Data::Bytes(bytes) => {
                 for part in bytes.split_inclusive(|byte| *byte == b'\n') {
-                    self.write_part(at, stderr, part);
+                    self.write_part(at, stream, part);
                 }
             }
             Data::Fill(len) => {
                 self.size += len + len.div_ceil(MAX_LINE as u64) * PREFIX;
-                self.store(LogLine { at, stderr, text: String::new(), partial: false });
+                self.incompressible += len;
+                self.store(LogLine { at, stream, text: String::new(), partial: false });
             }
             Data::Lines(line, count) => {
                 self.size += (line.len() as u64 + PREFIX) * count;
                 for _ in 0..(*count).min(MAX_REPEATED) {
-                    self.store(LogLine { at, stderr, text: line.to_string(), partial: false });
+                    self.store(LogLine { at, stream, text: line.to_string(), partial: false });
                 }
             }
         }
     }
 
     /// Appends text of which only the last byte may be a newline.
-    fn write_part(&mut self, at: Time, stderr: bool, part: &[u8]) {
+    fn write_part(&mut self, at: Time, stream: OutputStream, part: &[u8]) {
         let text = part.strip_suffix(b"\n");
-        let mut line = std::mem::take(&mut self.unfinished[usize::from(stderr)]);
+        let mut line = std::mem::take(self.unfinished(stream));
         line.extend_from_slice(text.unwrap_or(part));
         while line.len() > MAX_LINE {
             let rest = line.split_off(MAX_LINE);
-            self.write_line(at, stderr, &line, true);
+            self.write_line(at, stream, &line, true);
             line = rest;
         }
         match text {
-            Some(_) => self.write_line(at, stderr, &line, false),
-            None => self.unfinished[usize::from(stderr)] = line,
+            Some(_) => self.write_line(at, stream, &line, false),
+            None => *self.unfinished(stream) = line,
         }
     }
 
     /// Writes unfinished lines when the container exits.
     pub(super) fn flush(&mut self, at: Time) {
-        for stderr in [false, true] {
-            let line = std::mem::take(&mut self.unfinished[usize::from(stderr)]);
+        for stream in [OutputStream::Stdout, OutputStream::Stderr] {
+            let line = std::mem::take(self.unfinished(stream));
             if !line.is_empty() {
-                self.write_line(at, stderr, &line, true);
+                self.write_line(at, stream, &line, true);
             }
         }
     }
 
-    fn write_line(&mut self, at: Time, stderr: bool, text: &[u8], partial: bool) {
+    /// Returns the text of a stream after its last newline.
+    fn unfinished(&mut self, stream: OutputStream) -> &mut Vec<u8> {
+        match stream {
+            OutputStream::Stdout => &mut self.unfinished_stdout,
+            OutputStream::Stderr => &mut self.unfinished_stderr,
+        }
+    }
+
+    fn write_line(&mut self, at: Time, stream: OutputStream, text: &[u8], partial: bool) {
         self.size += text.len() as u64 + PREFIX;
-        self.store(LogLine { at, stderr, text: String::from_utf8_lossy(text).into_owned(), partial });
+        self.store(LogLine { at, stream, text: String::from_utf8_lossy(text).into_owned(), partial });
     }
 
     fn store(&mut self, line: LogLine) {
@@ -104,5 +151,13 @@ impl ContainerLog {
         let kept = self.lines.iter().rev().take(MAX_LINES).take_while(is_kept).count();
         self.lines.drain(..self.lines.len() - kept);
         self.stored = self.lines.iter().map(|line| line.text.len()).sum();
+    }
+}
+
+impl RotatedFile {
+    fn compress(&mut self) {
+        if !self.is_compressed {
+            *self = Self { size: self.compressed_size, is_compressed: true, ..*self };
+        }
     }
 }

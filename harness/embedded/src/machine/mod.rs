@@ -7,6 +7,7 @@ mod cgroups;
 mod command;
 mod container;
 mod data;
+mod descriptors;
 mod disk;
 mod errno;
 mod exec;
@@ -25,6 +26,7 @@ mod procfs;
 mod program;
 mod runtime;
 mod shell;
+mod signal;
 mod size;
 mod step;
 #[cfg(test)]

@@ -4,7 +4,7 @@ use super::disk::{FileKind, NoSpace};
 use super::ids::ContainerKey;
 use super::kernel::Kernel;
 use super::paths::Location;
-use super::types::LogLine;
+use super::types::{LogLine, OutputStream};
 
 /// Directories that every node has, relative to its root.
 const DIRECTORIES: [&str; 10] = [
@@ -86,7 +86,10 @@ impl Kernel {
         let lines = self.containers.get(&key).map_or(&[][..], |container| container.log.lines());
         let line = |line: &LogLine| {
             let at = self.epoch.at(line.at).strftime("%Y-%m-%dT%H:%M:%S%.9fZ");
-            let stream = if line.stderr { "stderr" } else { "stdout" };
+            let stream = match line.stream {
+                OutputStream::Stdout => "stdout",
+                OutputStream::Stderr => "stderr",
+            };
             let tag = if line.partial { 'P' } else { 'F' };
             format!("{at} {stream} {tag} {}\n", line.text)
         };

@@ -32,7 +32,7 @@ impl Kernel {
             container.oom_killed = true;
             self.events.push(MachineEvent::OomKilled {
                 process: process.name.clone(),
-                pid,
+                pid: pid.0,
                 container: container.id.clone(),
                 at: self.now,
             });

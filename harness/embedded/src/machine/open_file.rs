@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::command::ExecId;
 use super::data::Data;
 use super::ids::{ContainerKey, FileId, PipeId};
+use super::types::OutputStream;
 
 /// The object behind an open file. `offset` is the position in it, in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,9 +19,9 @@ pub(super) enum Target {
     /// `/dev/full`
     Full,
     /// The log of a container.
-    Log { container: ContainerKey, stderr: bool },
+    Log { container: ContainerKey, stream: OutputStream },
     /// The output of a command in a container.
-    Exec { id: ExecId, stderr: bool },
+    Exec { id: ExecId, stream: OutputStream },
     /// A file on a disk.
     File { id: FileId, offset: u64, append: bool },
     /// A text that was generated when the file was opened.

@@ -6,6 +6,7 @@ use super::errno::Errno;
 use super::ids::{FileId, OpenFileId, Pid, TreeId};
 use super::kernel::Kernel;
 use super::open_file::Target;
+use super::types::OutputStream;
 
 /// Directories that every image has, relative to its root.
 const IMAGE_DIRECTORIES: [&str; 27] = [
@@ -97,7 +98,8 @@ impl Kernel {
             "/dev/stderr" | "/proc/self/fd/2" => return Some(Location::Descriptor(2)),
             "/proc/1/fd/1" | "/proc/1/fd/2" => {
                 let container = self.processes.get(&pid)?.container;
-                return Some(Location::Device(Target::Log { container, stderr: path.ends_with('2') }));
+                let stream = if path.ends_with('1') { OutputStream::Stdout } else { OutputStream::Stderr };
+                return Some(Location::Device(Target::Log { container, stream }));
             }
             _ => {}
         }

@@ -7,7 +7,7 @@ use evictlab_rules::quantity::KIB;
 
 use super::cgroups::Pages;
 use super::container::Container;
-use super::ids::{Pid, ROOT};
+use super::ids::{Pid, ROOT_CGROUP};
 use super::kernel::Kernel;
 use crate::options::CgroupVersion;
 
@@ -82,7 +82,7 @@ impl Kernel {
 
     /// Memory of the node. All page cache counts as available.
     fn meminfo(&self) -> String {
-        let (total, pages) = (self.cgroups.total(), self.cgroups.pages(ROOT));
+        let (total, pages) = (self.cgroups.total(), self.cgroups.pages(ROOT_CGROUP));
         let cached = pages.inactive + pages.active;
         let free = total.saturating_sub(pages.total() + self.cgroups.huge_pages());
         let values =

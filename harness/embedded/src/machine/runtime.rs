@@ -9,13 +9,14 @@ use rand::RngExt;
 use super::calibration;
 use super::cgroups::Pages;
 use super::container::{Container, Pod};
+use super::descriptors::MAX_DESCRIPTORS;
 use super::disk::{BLOCK, Place};
-use super::ids::{ContainerKey, MAX_DESCRIPTORS, PODS, ROOT, TreeId};
+use super::ids::{ContainerKey, PODS_CGROUP, ROOT_CGROUP, TreeId};
 use super::kernel::Kernel;
 use super::log::ContainerLog;
 use super::open_file::Target;
 use super::program::load_container;
-use super::types::{ContainerSpec, DiskUse, Mount};
+use super::types::{ContainerSpec, DiskUse, Mount, OutputStream};
 use crate::sim::Rng;
 use crate::sim::Time;
 
@@ -29,7 +30,7 @@ impl Kernel {
     pub(super) fn start_sandbox(&mut self, uid: &str) {
         if !self.pods.contains_key(uid) {
             let pod = Pod {
-                cgroup: self.cgroups.create(PODS, None),
+                cgroup: self.cgroups.create(PODS_CGROUP, None),
                 volumes: BTreeMap::new(),
                 shm: None,
                 pids_limit: None,
@@ -43,7 +44,7 @@ impl Kernel {
             return;
         }
         self.cgroups.charge(pod.cgroup, sandbox_pages());
-        self.cgroups.charge(ROOT, Pages::anon(calibration::SHIM));
+        self.cgroups.charge(ROOT_CGROUP, Pages::anon(calibration::SHIM));
         self.tasks += 1 + calibration::SHIM_TASKS;
         self.report_crossed_thresholds();
     }
@@ -55,7 +56,7 @@ impl Kernel {
             return;
         }
         self.cgroups.uncharge(pod.cgroup, sandbox_pages());
-        self.cgroups.uncharge(ROOT, Pages::anon(calibration::SHIM));
+        self.cgroups.uncharge(ROOT_CGROUP, Pages::anon(calibration::SHIM));
         self.tasks -= 1 + calibration::SHIM_TASKS;
         if let Some(shm) = pod.shm.take() {
             self.remove_tree(shm);
@@ -70,8 +71,8 @@ impl Kernel {
         let Some(key) = self.create_container(id, spec, rng) else { return };
         self.link_log(key);
         let stdin = self.open(Target::Null);
-        let stdout = self.open(Target::Log { container: key, stderr: false });
-        let stderr = self.open(Target::Log { container: key, stderr: true });
+        let stdout = self.open(Target::Log { container: key, stream: OutputStream::Stdout });
+        let stderr = self.open(Target::Log { container: key, stream: OutputStream::Stderr });
         let mut descriptors = [None; MAX_DESCRIPTORS];
         descriptors[..3].copy_from_slice(&[Some(stdin), Some(stdout), Some(stderr)]);
         if self.start_process(key, None, program, descriptors, self.now + calibration::EXEC).is_err() {
@@ -96,7 +97,7 @@ impl Kernel {
         // Real containers differ by some pages.
         let kernel = calibration::CONTAINER_KERNEL + rng.random_range(0..8) * BLOCK;
         self.cgroups.charge(cgroup, Pages::kernel(kernel));
-        let image_file = self.disk.new_external_file();
+        let image_file = self.disk.new_file_id();
         let cache = Pages { inactive: calibration::CONTAINER_CACHE, ..Pages::default() };
         self.cgroups.cache_file(cgroup, image_file, cache);
         let layer = self.disk.create_tree(Place::Layers);
@@ -105,7 +106,7 @@ impl Kernel {
         let reserved = self.disk.reserve(Place::Layers, mount_points);
         let mount_points = reserved.map_or_else(|_| DiskUse::default(), |()| mount_points);
         let key = self.next_container;
-        self.next_container += 1;
+        self.next_container.0 += 1;
         self.container_keys.insert(id.clone(), key);
         let container = Container {
             id,
@@ -116,7 +117,7 @@ impl Kernel {
             layer,
             mount_points,
             log: ContainerLog::default(),
-            log_blocks: 0,
+            log_space: DiskUse::default(),
             pids: BTreeSet::new(),
             tasks: 0,
             last_ns_pid: 0,
@@ -164,8 +165,7 @@ impl Kernel {
         let Some(container) = self.containers.remove(&key) else { return };
         self.remove_tree(container.layer);
         self.disk.unreserve(Place::Layers, container.mount_points);
-        let log = DiskUse { bytes: container.log_blocks, inodes: u64::from(container.log_blocks > 0) };
-        self.disk.unreserve(Place::Node, log);
+        self.disk.unreserve(Place::Node, container.log_space);
         self.unlink_log(&container.spec.log_path);
         match self.pods.get_mut(&container.spec.pod) {
             Some(pod) => pod.removed_cpu += container.cpu,
@@ -184,21 +184,29 @@ impl Kernel {
         self.cgroups.remove(pod.cgroup);
     }
 
-    /// Reserves disk space for a log that has grown. A full disk truncates nothing.
-    pub(super) fn grow_log(&mut self, key: ContainerKey) {
+    /// Reserves disk space for a log that has grown, and frees that of a log that has shrunk. A full
+    /// disk truncates nothing.
+    pub(super) fn resize_log(&mut self, key: ContainerKey) {
         let Some(container) = self.containers.get_mut(&key) else { return };
-        let needed = container.log.size.next_multiple_of(BLOCK);
-        let more = needed.saturating_sub(container.log_blocks);
-        let more = DiskUse { bytes: more, inodes: u64::from(container.log_blocks == 0) };
-        if more.bytes > 0 && self.disk.reserve(Place::Node, more).is_ok() {
-            container.log_blocks = needed;
+        let (before, now) = (container.log_space, container.log.disk_use());
+        if now == before {
+            return;
         }
+        self.disk.unreserve(Place::Node, before);
+        container.log_space = match self.disk.reserve(Place::Node, now) {
+            Ok(()) => now,
+            Err(_) => {
+                let _fitted_before = self.disk.reserve(Place::Node, before);
+                before
+            }
+        };
     }
 
     /// Returns the disk space of a container's log.
     pub(super) fn log_usage(&self, key: ContainerKey) -> DiskUse {
-        let bytes = self.containers.get(&key).map_or(0, |container| container.log_blocks);
-        DiskUse { bytes, inodes: 1 }
+        let space = self.containers.get(&key).map_or_else(DiskUse::default, |container| container.log_space);
+        // The file exists before anything is written.
+        DiskUse { inodes: space.inodes.max(1), ..space }
     }
 }
 

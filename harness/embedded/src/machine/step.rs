@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::calibration;
-use super::ids::Signal;
+use super::signal::Signal;
 use crate::sim::Time;
 
 /// The state of a process after a step.

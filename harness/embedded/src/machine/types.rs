@@ -171,13 +171,22 @@ pub(crate) enum Signal {
     Kill,
 }
 
+/// An output of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OutputStream {
+    /// Standard output
+    Stdout,
+    /// Standard error
+    Stderr,
+}
+
 /// A line of a container's log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LogLine {
     /// When it was written.
     pub at: Time,
-    /// True for stderr, false for stdout.
-    pub stderr: bool,
+    /// Where it was written.
+    pub stream: OutputStream,
     /// The text without the newline.
     pub text: String,
     /// True if the line continues in the next entry (`P` in the log file).

@@ -14,9 +14,9 @@ impl Time {
     /// Start of the cluster.
     pub const ZERO: Self = Self(0);
 
-    /// Returns the time at a distance from the start.
+    /// Returns the time at a distance from the start; the last one if it is later.
     pub fn after(since: Duration) -> Self {
-        Self(since.as_micros() as u64)
+        Self(u64::try_from(since.as_micros()).unwrap_or(u64::MAX))
     }
 
     /// Returns the time since the start.
@@ -33,8 +33,9 @@ impl Time {
 impl Add<Duration> for Time {
     type Output = Self;
 
+    /// Returns the last time if the sum is later.
     fn add(self, by: Duration) -> Self {
-        Self(self.0.saturating_add(by.as_micros() as u64))
+        Self(self.0.saturating_add(Self::after(by).0))
     }
 }
 
@@ -71,5 +72,19 @@ impl Epoch {
     /// Returns the calendar time as `metav1.MicroTime`.
     pub(crate) fn micro_time(self, time: Time) -> meta::v1::MicroTime {
         meta::v1::MicroTime(self.at(time))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_ends_at_its_maximum() {
+        // The microseconds do not fit: a cast would return 0.
+        let long = Duration::from_secs(1 << 58);
+        assert_eq!(Time::after(long), Time(u64::MAX));
+        assert_eq!(Time(1) + long, Time(u64::MAX));
+        assert_eq!(Time(1) + Duration::from_secs(1), Time(1_000_001));
     }
 }

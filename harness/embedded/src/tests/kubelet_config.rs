@@ -167,6 +167,19 @@ fn logs_reason_of_rejected_configuration() {
             "invalid configuration: imageGCHighThresholdPercent (--image-gc-high-threshold) 101 must be between 0 and 100, inclusive",
         ),
         (
+            json!({"imageGCHighThresholdPercent": 50, "imageGCLowThresholdPercent": 50}),
+            "imageGCLowThresholdPercent (--image-gc-low-threshold) 50 must be less than imageGCHighThresholdPercent \
+             (--image-gc-high-threshold) 50",
+        ),
+        (
+            json!({"containerLogMaxFiles": 1}),
+            "failed to initialize container log manager: invalid MaxFiles 1, must be > 1",
+        ),
+        (
+            json!({"containerLogMaxSize": "big"}),
+            "failed to parse container log max size \\\"big\\\": quantities must match",
+        ),
+        (
             json!({"enforceNodeAllocatable": ["everything"]}),
             "option \\\"everything\\\" specified for enforceNodeAllocatable",
         ),

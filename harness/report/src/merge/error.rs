@@ -1,4 +1,4 @@
-//! Why runs cannot be merged.
+//! Errors of a merge of runs.
 
 use std::fmt::Write;
 use std::path::PathBuf;

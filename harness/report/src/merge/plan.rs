@@ -125,7 +125,7 @@ fn cases(starts: &[&RunStart], kubelets: &[String], baseline: Option<&Baseline>)
     cases
 }
 
-/// Describes missing shards: `shards 2/3 and 3/3 are missing`. `None` if there are none.
+/// Describes missing shards: `shards 2/3 and 3/3 are missing`. `None` if no shard is missing.
 pub(super) fn missing_shards(starts: &[&RunStart]) -> Option<String> {
     let mut parts: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for shard in starts.iter().filter_map(|start| start.shard.as_ref()) {

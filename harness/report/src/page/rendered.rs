@@ -9,8 +9,8 @@ use regex::Regex;
 /// A bare URL, which GitHub renders as a link.
 static BARE_URL: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"https://[^\s,<>]*[\w/]").ok());
 
-/// Renders Markdown. HTML in it is escaped, only `https:` and anchors are links, and there are no
-/// images: the text may come from a pod.
+/// Renders Markdown. HTML in it is escaped, only `https:` and anchors are links, and images are
+/// left out: the text may come from a pod.
 pub(super) fn render(markdown: &str) -> Markup {
     let mut in_diff = false;
     let mut escape = |event| match event {

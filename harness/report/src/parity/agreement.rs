@@ -31,7 +31,7 @@ pub struct CaseAgreement {
     pub real: BTreeMap<Verdict, u32>,
     /// Number of executions on modelled kubelets with each verdict.
     pub model: BTreeMap<Verdict, u32>,
-    /// Messages that only real kubelets sent; usually there are more executions on them.
+    /// Messages that only real kubelets sent, which usually have more executions.
     pub only_real: BTreeSet<String>,
     /// Messages that only the model sent.
     pub only_model: BTreeSet<String>,

@@ -180,7 +180,7 @@ impl CaseResults {
         self.verdicts.keys().any(|verdict| verdict.is_conclusive())
     }
 
-    /// Removes executions that were skipped, as by an interrupt, if there are others.
+    /// Removes executions that were skipped, as by an interrupt, if others exist.
     fn forget_skipped(&mut self) {
         if self.verdicts.len() > 1 {
             self.verdicts.remove(&Verdict::Skipped);

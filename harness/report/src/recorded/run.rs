@@ -16,7 +16,7 @@ use crate::stream::{CaseId, CaseInfo, RunEvent, RunEventKind};
 use evictlab_evidence::Observations;
 use evictlab_judge::Verdict;
 
-/// What to run again of a run.
+/// The selection that runs the unsuccessful cases of a run again.
 #[derive(Debug, Default)]
 pub struct Unsuccessful {
     /// Names or paths that select the cases.

@@ -9,13 +9,13 @@ use terminal_size::{Height, Width};
 use super::plain_log::LogFormatter;
 use super::region::{Times, draw_region};
 use super::screen::Screen;
-use super::style::{Line, colour_markdown};
+use super::style::Line;
+use super::summary::summary_text;
 use crate::output_options::{OutputOptions, Verbosity};
 use crate::run_dir::RunDir;
 use crate::run_state::RunState;
 use crate::sink::{Report, ReportError};
 use crate::stream::{RunEvent, RunEventKind};
-use crate::summary::run_summary;
 use crate::words::needs_attention;
 
 /// Minimum time between two drawings without a permanent line: a model sends thousands of events.
@@ -29,7 +29,7 @@ const MIN_COLUMNS: usize = 20;
 pub struct LiveTerminal<W: Write> {
     screen: Screen<W>,
     size: fn() -> Option<(Width, Height)>,
-    colour: bool,
+    options: OutputOptions,
     run_dir: Option<RunDir>,
     formatter: LogFormatter,
     /// Real times, also in a model: start of the run, and of its first case.
@@ -48,11 +48,10 @@ impl<W: Write> LiveTerminal<W> {
         options: OutputOptions,
         run_dir: Option<RunDir>,
     ) -> Self {
-        let colour = options.colour;
         Self {
-            screen: Screen::new(out, colour),
+            screen: Screen::new(out, options.colour),
             size,
-            colour,
+            options,
             run_dir,
             formatter: LogFormatter::default(),
             started: Instant::now(),
@@ -98,7 +97,7 @@ impl<W: Write + Send> Report for LiveTerminal<W> {
         if !is_permanent && self.drawn.is_some_and(|drawn| drawn.elapsed() < REDRAW_INTERVAL) {
             return Ok(());
         }
-        let text = |line: &Line| line.text(self.colour) + "\n";
+        let text = |line: &Line| line.text(self.options.colour) + "\n";
         let above: String = if is_permanent { lines.iter().map(text).collect() } else { String::new() };
         Ok(self.draw(&above, event.at, run)?)
     }
@@ -109,8 +108,8 @@ impl<W: Write + Send> Report for LiveTerminal<W> {
 
     fn finish(mut self: Box<Self>, run: &RunState) -> Result<(), ReportError> {
         let (columns, _) = self.size();
-        let summary = run_summary(run, self.run_dir.as_ref(), Verbosity::Normal, columns);
-        let summary = colour_markdown(&summary, self.colour);
+        let options = OutputOptions { verbosity: Verbosity::Normal, ..self.options };
+        let summary = summary_text(run, self.run_dir.as_ref(), options, columns);
         Ok(self.screen.draw(&format!("\n{summary}"), vec![], usize::MAX)?)
     }
 }

@@ -5,13 +5,13 @@ use std::io::Write;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::style::{Line, Style, colour_markdown, strip_controls};
+use super::style::{Line, Style};
+use super::summary::write_summary;
 use crate::output_options::{OutputOptions, Verbosity};
 use crate::run_dir::RunDir;
 use crate::run_state::{RunState, retry_text};
 use crate::sink::{Report, ReportError};
 use crate::stream::{CaseId, CaseInfo, RunEvent, RunEventKind};
-use crate::summary::{LOG_COLUMNS, run_summary};
 use crate::words::{count, duration, first_of, needs_attention};
 use evictlab_judge::{CaseResult, Phase, Verdict};
 
@@ -20,6 +20,15 @@ const PROGRESS_LINE_INTERVAL: SignedDuration = SignedDuration::from_secs(5);
 
 /// Nodes of a cluster that a line lists.
 const MAX_NODES: usize = 20;
+
+/// Text of [`RunEventKind::TimedOut`].
+const TIMED_OUT: &str = "the time limit of the run is reached; stopping and cleaning up";
+
+/// Width of the column with the seconds since the start of the run.
+const TIME_WIDTH: usize = 7;
+
+/// Indentation of the second and later lines of a text.
+const CONTINUATION_INDENT: usize = 11;
 
 /// Formats events as lines in columns: time, kubelet, case, phase or verdict, text.
 #[derive(Debug, Default)]
@@ -39,66 +48,69 @@ impl LogFormatter {
 
     /// Formats one event. Returns no lines for most progress events.
     pub(super) fn lines(&mut self, event: &RunEvent) -> Vec<Line> {
-        let at = event.at;
-        let start = *self.start.get_or_insert(at);
-        let mut log = LogLines { lines: vec![], seconds: at.duration_since(start).as_secs_f64() };
+        let start = *self.start.get_or_insert(event.at);
+        let mut log = LogLines { lines: vec![], seconds: event.at.duration_since(start).as_secs_f64() };
+        self.add_event(&mut log, event);
+        log.lines
+    }
+
+    fn add_event(&mut self, log: &mut LogLines, event: &RunEvent) {
         match &event.what {
             RunEventKind::RunStarted { run, evictlab, backend, model, kubelets, cases, .. } => {
                 self.set_widths(kubelets, cases);
-                let model = if model.is_some() { ", a model" } else { "" };
                 let (cases, kubelets) = (count(cases.len(), "case"), kubelets.join(", "));
-                let text = format!(
-                    "evictlab {evictlab}, run {run}: {cases} on {kubelets}, backend {backend}{model}"
-                );
-                log.add("", Style::Plain, &text);
+                let model = if model.is_some() { ", a model" } else { "" };
+                let on = format!("{cases} on {kubelets}, backend {backend}{model}");
+                log.add("", Style::Plain, &format!("evictlab {evictlab}, run {run}: {on}"));
             }
-            RunEventKind::ClusterStarted { .. }
-            | RunEventKind::ClusterStep { .. }
-            | RunEventKind::ClusterWarning { .. }
-            | RunEventKind::ClusterReady { .. }
-            | RunEventKind::ClusterFailed { .. }
-            | RunEventKind::ClusterDeleted { .. } => self.add_cluster_event(&mut log, &event.what),
+            RunEventKind::ClusterStarted { cluster, kubelets, reused } => {
+                let verb = if *reused { "reusing" } else { "creating" };
+                let text = format!("{verb} for {}", kubelets.join(", "));
+                self.add_cluster(log, cluster, "", Style::Plain, &text);
+            }
+            RunEventKind::ClusterStep { cluster, text } => {
+                self.add_cluster(log, cluster, "", Style::Plain, text);
+            }
+            RunEventKind::ClusterWarning { cluster, text } => {
+                self.add_cluster(log, cluster, "warning", Style::Yellow, text);
+            }
+            RunEventKind::ClusterReady { cluster, seconds, nodes } => {
+                let text = format!("in {}: {}", duration(*seconds), kubelets_of_nodes(nodes));
+                self.add_cluster(log, cluster, "ready", Style::Green, &text);
+            }
+            RunEventKind::ClusterFailed { cluster, seconds, error, .. } => {
+                let text = format!("after {}: {error}", duration(*seconds));
+                self.add_cluster(log, cluster, "failed", Style::Red, &text);
+            }
+            RunEventKind::ClusterDeleted { cluster, seconds, kept, error } => {
+                let (word, style, text) = teardown(*seconds, kept.as_deref(), error.as_deref());
+                self.add_cluster(log, cluster, word, style, &text);
+            }
             RunEventKind::CaseStarted { id, node } => {
-                self.add_case(&mut log, id, "start", Style::Plain, &format!("on {node}"));
+                self.add_case(log, id, "start", Style::Plain, &format!("on {node}"));
             }
-            RunEventKind::CaseStep { id, phase, text } => {
-                self.progress.insert(id.clone(), (*phase, at));
-                self.add_case(&mut log, id, &phase.to_string(), Style::Plain, text);
-            }
-            RunEventKind::CaseProgress { id, phase, text } => {
-                if self.is_due(id, *phase, at) {
-                    self.progress.insert(id.clone(), (*phase, at));
-                    self.add_case(&mut log, id, &phase.to_string(), Style::Plain, text);
-                }
+            RunEventKind::CaseProgress { id, phase, .. } if !self.is_due(id, *phase, event.at) => {}
+            RunEventKind::CaseStep { id, phase, text } | RunEventKind::CaseProgress { id, phase, text } => {
+                self.progress.insert(id.clone(), (*phase, event.at));
+                self.add_case(log, id, &phase.to_string(), Style::Plain, text);
             }
             RunEventKind::CaseRetried { id, text, result, .. } => {
-                self.add_verdict(&mut log, id, result.verdict, &retry_text(text, result));
+                self.add_verdict(log, id, result.verdict, &retry_text(text, result));
             }
             RunEventKind::CaseEnded { id, seconds, result, .. } => {
                 self.progress.remove(id);
-                self.add_verdict(&mut log, id, result.verdict, &result_text(result, *seconds));
+                self.add_verdict(log, id, result.verdict, &result_text(result, *seconds));
             }
             RunEventKind::CaseInterrupted { id, .. } => {
                 self.progress.remove(id);
-                self.add_case(&mut log, id, "interrupted", Style::Yellow, "no verdict");
+                self.add_case(log, id, "interrupted", Style::Yellow, "no verdict");
             }
             RunEventKind::Interrupted { stage } => {
-                let text = match stage {
-                    1 => "stopping and cleaning up; interrupt again to skip the cleanup",
-                    _ => "skipping the cleanup; `evictlab gc` removes leftovers",
-                };
-                log.add("interrupted", Style::Yellow, text);
+                log.add("interrupted", Style::Yellow, interrupt_text(*stage));
             }
-            RunEventKind::TimedOut => {
-                log.add(
-                    "timed out",
-                    Style::Yellow,
-                    "the time limit of the run is reached; stopping and cleaning up",
-                );
-            }
+            RunEventKind::TimedOut => log.add("timed out", Style::Yellow, TIMED_OUT),
             RunEventKind::RunEnded { .. } => {}
         }
-        log.lines
     }
 
     fn set_widths(&mut self, kubelets: &[String], cases: &[CaseInfo]) {
@@ -113,40 +125,6 @@ impl LogFormatter {
         self.progress
             .get(id)
             .is_none_or(|(last, when)| *last != phase || at.duration_since(*when) >= PROGRESS_LINE_INTERVAL)
-    }
-
-    fn add_cluster_event(&self, log: &mut LogLines, what: &RunEventKind) {
-        match what {
-            RunEventKind::ClusterStarted { cluster, kubelets, reused } => {
-                let verb = if *reused { "reusing" } else { "creating" };
-                let text = format!("{verb} for {}", kubelets.join(", "));
-                self.add_cluster(log, cluster, "", Style::Plain, &text);
-            }
-            RunEventKind::ClusterStep { cluster, text } => {
-                self.add_cluster(log, cluster, "", Style::Plain, text);
-            }
-            RunEventKind::ClusterWarning { cluster, text } => {
-                self.add_cluster(log, cluster, "warning", Style::Yellow, text);
-            }
-            RunEventKind::ClusterReady { cluster, seconds, nodes } => {
-                let nodes: Vec<_> = nodes.iter().map(|(node, kubelet)| format!("{node} {kubelet}")).collect();
-                let text = format!("in {}: {}", duration(*seconds), first_of(&nodes, MAX_NODES));
-                self.add_cluster(log, cluster, "ready", Style::Green, &text);
-            }
-            RunEventKind::ClusterFailed { cluster, seconds, error, .. } => {
-                let text = format!("after {}: {error}", duration(*seconds));
-                self.add_cluster(log, cluster, "failed", Style::Red, &text);
-            }
-            RunEventKind::ClusterDeleted { cluster, seconds, kept, error } => match (error, kept) {
-                (Some(error), _) => self.add_cluster(log, cluster, "not deleted", Style::Red, error),
-                (None, Some(kept)) => self.add_cluster(log, cluster, "kept", Style::Yellow, kept),
-                (None, None) => {
-                    let text = format!("in {}", duration(*seconds));
-                    self.add_cluster(log, cluster, "deleted", Style::Plain, &text);
-                }
-            },
-            _ => {}
-        }
     }
 
     fn add_cluster(&self, log: &mut LogLines, cluster: &str, word: &str, style: Style, text: &str) {
@@ -181,6 +159,28 @@ fn min_verbosity(what: &RunEventKind) -> Verbosity {
     }
 }
 
+/// Names and kubelets of the nodes of a cluster.
+fn kubelets_of_nodes(nodes: &[(String, String)]) -> String {
+    let nodes: Vec<_> = nodes.iter().map(|(node, kubelet)| format!("{node} {kubelet}")).collect();
+    first_of(&nodes, MAX_NODES)
+}
+
+/// Word, style and text of the end of a cluster.
+fn teardown(seconds: f64, kept: Option<&str>, error: Option<&str>) -> (&'static str, Style, String) {
+    match (error, kept) {
+        (Some(error), _) => ("not deleted", Style::Red, error.to_owned()),
+        (None, Some(kept)) => ("kept", Style::Yellow, kept.to_owned()),
+        (None, None) => ("deleted", Style::Plain, format!("in {}", duration(seconds))),
+    }
+}
+
+fn interrupt_text(stage: u8) -> &'static str {
+    match stage {
+        1 => "stopping and cleaning up; interrupt again to skip the cleanup",
+        _ => "skipping the cleanup; `evictlab gc` removes leftovers",
+    }
+}
+
 /// The reason for a verdict, with the known bug and the duration.
 fn result_text(result: &CaseResult, seconds: f64) -> String {
     let bug = result.known_bug.as_ref().map(|bug| format!("{bug}: ")).unwrap_or_default();
@@ -204,7 +204,7 @@ impl LogLines {
     /// Adds the first line of `text` beside the columns and the other lines indented below it.
     fn add_with_columns(&mut self, columns: &[(&str, usize)], word: &str, style: Style, text: &str) {
         let mut line = Line::default();
-        line.push_padded_left(&format!("{:.1}s", self.seconds), 7);
+        line.push_padded_left(&format!("{:.1}s", self.seconds), TIME_WIDTH);
         for (column, width) in columns {
             line.gap();
             line.push_padded(column, Style::Plain, (*width).max(column.chars().count()));
@@ -216,11 +216,11 @@ impl LogLines {
         let mut texts = text.trim_end().lines();
         line.gap();
         line.push(texts.next().unwrap_or_default(), Style::Plain);
-        self.lines.push(line.cut(usize::MAX));
+        self.lines.push(line.trim_end());
         for text in texts {
             let mut line = Line::default();
-            line.push_padded("", Style::Plain, 11);
-            line.push(&strip_controls(text), Style::Plain);
+            line.indent(CONTINUATION_INDENT);
+            line.push(text, Style::Plain);
             self.lines.push(line);
         }
     }
@@ -261,12 +261,7 @@ impl<W: Write + Send> Report for PlainLog<W> {
     }
 
     fn finish(mut self: Box<Self>, run: &RunState) -> Result<(), ReportError> {
-        let OutputOptions { verbosity, colour, .. } = self.options;
-        let summary = run_summary(run, self.run_dir.as_ref(), verbosity, LOG_COLUMNS);
-        let summary = colour_markdown(&summary, colour);
-        let separator = if self.has_lines { "\n" } else { "" };
-        write!(self.out, "{separator}{}", summary.trim_start_matches('\n'))?;
-        Ok(self.out.flush()?)
+        Ok(write_summary(&mut self.out, run, self.run_dir.as_ref(), self.options, self.has_lines)?)
     }
 }
 

@@ -12,9 +12,9 @@ use evictlab_judge::Verdict;
 /// Maximum number of lines of the region. A run on many nodes leaves room for failures above it.
 const MAX_LINES: usize = 10;
 /// Maximum width of the progress bar.
-const MAX_BAR: usize = 24;
+const MAX_BAR_WIDTH: usize = 24;
 /// Width of a terminal below which the bar is left out.
-const MIN_COLUMNS_OF_BAR: usize = 40;
+const MIN_COLUMNS_FOR_BAR: usize = 40;
 /// Minimum number of finished cases for an estimate of the remaining time.
 const MIN_FINISHED: usize = 3;
 
@@ -46,7 +46,7 @@ pub(super) fn draw_region(state: &RunState, times: Times, columns: usize, room: 
     lines.into_iter().map(|line| line.cut(columns.saturating_sub(1))).collect()
 }
 
-/// The running cases, the longest first; while there are none, the steps of clusters.
+/// The running cases, the longest first; the steps of clusters while no case runs.
 fn activities(state: &RunState, run: &RunStart, now: Timestamp, columns: usize, room: usize) -> Vec<Line> {
     if state.running.is_empty() {
         let is_busy = |cluster: &&Cluster| cluster.creation.is_none() && !cluster.step.is_empty();
@@ -83,13 +83,13 @@ struct NameWidths {
 impl NameWidths {
     /// The widths of the running cases' names. The phase stays visible on a narrow terminal.
     fn of(state: &RunState, columns: usize) -> Self {
-        const PHASE: usize = 14;
+        const PHASE_WIDTH: usize = 14;
         let longest =
             |width: &dyn Fn(&RunningCase) -> usize| state.running.iter().map(width).max().unwrap_or(0);
         let kubelet = longest(&|running| running.id.kubelet.chars().count());
         let case = longest(&|running| running.id.title().chars().count());
         let kubelet = kubelet.min(columns / 3);
-        Self { kubelet, case: case.min(columns.saturating_sub(kubelet + PHASE)) }
+        Self { kubelet, case: case.min(columns.saturating_sub(kubelet + PHASE_WIDTH)) }
     }
 }
 
@@ -113,7 +113,7 @@ fn running_line(running: &RunningCase, run: &RunStart, now: Timestamp, names: Na
     line
 }
 
-/// The number of verdicts, those first that need attention; `None` before there are any.
+/// The number of verdicts, those first that need attention; `None` before the first verdict.
 fn totals(state: &RunState) -> Option<Line> {
     let notes = [(state.interrupted > 0, "interrupted"), (state.timed_out, "timed out")];
     let notes = notes.iter().filter(|(is, _)| *is).map(|(_, note)| ((*note).to_owned(), Style::Yellow));
@@ -133,10 +133,10 @@ fn totals(state: &RunState) -> Option<Line> {
 /// The bar, finished and planned cases, and times.
 fn progress(state: &RunState, run: &RunStart, times: Times, columns: usize) -> Line {
     let mut line = Line::default();
-    let (finished, planned) = counts(state, run);
+    let (finished, planned) = finished_and_planned(state, run);
     if let Some(planned) = planned.filter(|planned| *planned > 0) {
-        if columns >= MIN_COLUMNS_OF_BAR {
-            let width = (columns / 4).min(MAX_BAR);
+        if columns >= MIN_COLUMNS_FOR_BAR {
+            let width = (columns / 4).min(MAX_BAR_WIDTH);
             let filled = width * finished / planned;
             line.push(&"━".repeat(filled), Style::Green);
             line.push(&"─".repeat(width - filled), Style::Dim);
@@ -160,7 +160,7 @@ fn progress(state: &RunState, run: &RunStart, times: Times, columns: usize) -> L
 
 /// The number of finished runs of cases, and of planned ones if it is known. Skipped cases count in
 /// neither.
-fn counts(state: &RunState, run: &RunStart) -> (usize, Option<usize>) {
+fn finished_and_planned(state: &RunState, run: &RunStart) -> (usize, Option<usize>) {
     let skipped = state.ended.iter().filter(|ended| ended.result.verdict == Verdict::Skipped).count();
     let finished = state.ended.len() - skipped;
     let cells = (run.cases.len() * run.kubelets.len()).saturating_sub(skipped);

@@ -121,6 +121,11 @@ impl Line {
             *text = truncate(text, left);
             left = left.saturating_sub(text.width());
         }
+        self.trim_end()
+    }
+
+    /// Removes trailing spaces.
+    pub(super) fn trim_end(mut self) -> Self {
         while let Some((text, _)) = self.0.last_mut() {
             text.truncate(text.trim_end().len());
             if !text.is_empty() {
@@ -161,7 +166,7 @@ impl Line {
 }
 
 /// Replaces control characters by spaces: text of kubelets and containers must not move the cursor.
-pub(super) fn strip_controls(text: &str) -> String {
+fn strip_controls(text: &str) -> String {
     text.trim().chars().map(|c| if controls_terminal(c) { ' ' } else { c }).collect()
 }
 

@@ -1,6 +1,6 @@
 //! The summary of a run, without a line for each event.
 
-use std::io::Write;
+use std::io::{self, Write};
 
 use super::style::colour_markdown;
 use crate::output_options::OutputOptions;
@@ -8,6 +8,30 @@ use crate::run_dir::RunDir;
 use crate::run_state::RunState;
 use crate::sink::{Report, ReportError};
 use crate::summary::{LOG_COLUMNS, run_summary};
+
+/// Renders the summary of a run within a width in columns. The first line is not blank.
+pub(super) fn summary_text(
+    run: &RunState,
+    run_dir: Option<&RunDir>,
+    options: OutputOptions,
+    columns: usize,
+) -> String {
+    let summary = run_summary(run, run_dir, options.verbosity, columns);
+    colour_markdown(summary.trim_start_matches('\n'), options.colour)
+}
+
+/// Writes the summary of a run, after a blank line if `out` `has_lines`, and flushes `out`.
+pub(super) fn write_summary(
+    out: &mut impl Write,
+    run: &RunState,
+    run_dir: Option<&RunDir>,
+    options: OutputOptions,
+    has_lines: bool,
+) -> io::Result<()> {
+    let separator = if has_lines { "\n" } else { "" };
+    write!(out, "{separator}{}", summary_text(run, run_dir, options, LOG_COLUMNS))?;
+    out.flush()
+}
 
 /// Writes the summary at the end of the run.
 #[derive(Debug)]
@@ -30,8 +54,56 @@ impl<W: Write + Send> Report for Summary<W> {
     }
 
     fn finish(mut self: Box<Self>, run: &RunState) -> Result<(), ReportError> {
-        let OutputOptions { verbosity, colour, .. } = self.options;
-        let summary = run_summary(run, Some(&self.run_dir), verbosity, LOG_COLUMNS);
-        Ok(write!(self.out, "{}", colour_markdown(&summary, colour))?)
+        Ok(write_summary(&mut self.out, run, Some(&self.run_dir), self.options, false)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::mem::take;
+
+    use super::*;
+    use crate::fixtures;
+    use crate::output_options::Verbosity;
+    use crate::terminal::Tally;
+
+    /// Loses what is not flushed.
+    #[derive(Default)]
+    struct Buffer<'a> {
+        unflushed: Vec<u8>,
+        out: Option<&'a mut Vec<u8>>,
+    }
+
+    impl Write for Buffer<'_> {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.unflushed.extend(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            let bytes = take(&mut self.unflushed);
+            self.out.as_mut().unwrap().extend(bytes);
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_quiet_summary_has_no_superfluous_blank_lines_and_is_flushed() {
+        let dir = tempfile::tempdir().unwrap();
+        let run_dir = || RunDir::at(dir.path()).unwrap();
+        let quiet = fixtures::plain_output(Verbosity::Quiet);
+        let [mut summary, mut tally] = [vec![], vec![]];
+        let reports: [Box<dyn Report + '_>; 2] = [
+            Box::new(Summary::new(Buffer { out: Some(&mut summary), ..Buffer::default() }, quiet, run_dir())),
+            Box::new(Tally::new(Buffer { out: Some(&mut tally), ..Buffer::default() }, quiet, run_dir())),
+        ];
+        for mut report in reports {
+            let state = fixtures::deliver(&mut *report, &fixtures::full_run());
+            report.finish(&state).unwrap();
+        }
+        let [summary, tally] = [summary, tally].map(|text| String::from_utf8(text).unwrap());
+        assert!(summary.starts_with("### "), "{summary}");
+        assert!(tally.ends_with(&format!("\n\n{summary}")), "{tally}");
+        assert!(!tally.contains("\n\n\n"), "{tally}");
     }
 }

@@ -6,13 +6,12 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 
 use super::plain_log::LogFormatter;
-use super::style::colour_markdown;
+use super::summary::write_summary;
 use crate::output_options::{OutputOptions, Verbosity};
 use crate::run_dir::RunDir;
 use crate::run_state::RunState;
 use crate::sink::{Report, ReportError};
 use crate::stream::{RunEvent, RunEventKind};
-use crate::summary::{LOG_COLUMNS, run_summary};
 use crate::words::{count, needs_attention};
 use evictlab_judge::Verdict;
 
@@ -26,8 +25,17 @@ pub struct Tally<W> {
     options: OutputOptions,
     run_dir: RunDir,
     formatter: LogFormatter,
-    /// Wall-clock times, also in a model: start of the first case, and last line with totals.
-    clock: Option<(Instant, Instant)>,
+    /// Set by the start of the first case.
+    clock: Option<TallyClock>,
+}
+
+/// Real times, also in a model.
+#[derive(Clone, Copy, Debug)]
+struct TallyClock {
+    /// Start of the first case.
+    started: Instant,
+    /// Time of the last line with totals; at first the start.
+    last_totals: Instant,
 }
 
 impl<W: Write> Tally<W> {
@@ -37,13 +45,13 @@ impl<W: Write> Tally<W> {
     }
 
     fn write_totals_if_due(&mut self, run: &RunState) -> Result<(), ReportError> {
-        let Some((start, last)) = &mut self.clock else { return Ok(()) };
+        let Some(clock) = &mut self.clock else { return Ok(()) };
         let is_quiet = self.options.verbosity == Verbosity::Quiet;
-        if is_quiet || last.elapsed() < TALLY_INTERVAL || run.running.is_empty() {
+        if is_quiet || clock.last_totals.elapsed() < TALLY_INTERVAL || run.running.is_empty() {
             return Ok(());
         }
-        *last = Instant::now();
-        let text = tally(run, start.elapsed());
+        clock.last_totals = Instant::now();
+        let text = tally(run, clock.started.elapsed());
         writeln!(self.out, "{text}")?;
         Ok(self.out.flush()?)
     }
@@ -83,7 +91,7 @@ impl<W: Write + Send> Report for Tally<W> {
     fn on_event(&mut self, event: &RunEvent, run: &RunState) -> Result<(), ReportError> {
         if let (RunEventKind::CaseStarted { .. }, None) = (&event.what, self.clock) {
             let now = Instant::now();
-            self.clock = Some((now, now));
+            self.clock = Some(TallyClock { started: now, last_totals: now });
         }
         if !is_routine(&event.what) {
             for line in self.formatter.lines(event) {
@@ -99,10 +107,8 @@ impl<W: Write + Send> Report for Tally<W> {
     }
 
     fn finish(mut self: Box<Self>, run: &RunState) -> Result<(), ReportError> {
-        let OutputOptions { verbosity, colour, .. } = self.options;
-        let summary = run_summary(run, Some(&self.run_dir), verbosity, LOG_COLUMNS);
-        write!(self.out, "\n{}", colour_markdown(&summary, colour))?;
-        Ok(self.out.flush()?)
+        // The line with the start of the run is always shown.
+        Ok(write_summary(&mut self.out, run, Some(&self.run_dir), self.options, true)?)
     }
 }
 

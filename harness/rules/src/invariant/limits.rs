@@ -47,8 +47,54 @@ fn check_absence(evidence: &EventEvidence<'_>) -> Finding {
     let observed = match (event.annotations.is_empty(), condition) {
         (true, None) => "neither".to_owned(),
         (true, Some(condition)) => format!("the condition {condition:?}"),
-        (false, _) => format!("the annotations {:?}", event.annotations),
+        (false, None) => format!("the annotations {:?}", event.annotations),
+        (false, Some(condition)) => {
+            format!("the annotations {:?} and the condition {condition:?}", event.annotations)
+        }
     };
     let expected = "neither annotations nor DisruptionTarget".to_owned();
     Finding::proven(Invariant::NoPressureNoAnnotations, absent, expected, observed)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::KubeletVersion;
+    use crate::invariant::EvictedEvent;
+    use crate::pod::Pod;
+
+    #[test]
+    fn a_finding_names_everything_that_must_be_absent() {
+        let observed = |has_annotations: bool, condition: Option<&str>| {
+            let annotations = [("starved_resource".to_owned(), "memory".to_owned())];
+            let event = EvictedEvent {
+                pod: "web".to_owned(),
+                namespace: "shop".to_owned(),
+                uid: "1".to_owned(),
+                message: String::new(),
+                annotations: BTreeMap::from_iter(annotations.into_iter().filter(|_| has_annotations)),
+                at: None,
+            };
+            let evidence = EventEvidence {
+                version: &KubeletVersion::from_minor(36),
+                pod: &Pod::default(),
+                event: &event,
+                events: &[],
+                status: None,
+                condition,
+                exceeded_grace: None,
+                thresholds: &[],
+                samples: &[],
+            };
+            check_absence(&evidence).observed
+        };
+        assert_eq!(observed(false, None), "neither");
+        for (has_annotations, condition) in [(true, None), (false, Some("low")), (true, Some("low"))] {
+            let text = observed(has_annotations, condition);
+            assert_eq!(text.contains("starved_resource"), has_annotations, "{text}");
+            assert_eq!(text.contains("the condition \"low\""), condition.is_some(), "{text}");
+        }
+    }
 }

@@ -8,11 +8,17 @@ use super::Offender;
 use crate::quantity::{Quantity, QuantityError};
 use crate::threshold::Resource;
 
-const CONTAINERS: &str = "offending_containers";
-const CONTAINERS_USAGE: &str = "offending_containers_usage";
-const STARVED: &str = "starved_resource";
-const POD: &str = "offending_pod";
-const POD_USAGE: &str = "offending_pod_usage";
+/// Key of the names of the containers over their requests, separated by commas
+/// (`OffendingContainersKey`, pkg/kubelet/eviction/helpers.go).
+pub const OFFENDING_CONTAINERS_KEY: &str = "offending_containers";
+/// Key of the usages of these containers, in the same order.
+pub const OFFENDING_CONTAINERS_USAGE_KEY: &str = "offending_containers_usage";
+/// Key of the resource that the node was low on.
+pub const STARVED_RESOURCE_KEY: &str = "starved_resource";
+/// Key of the name of a pod with a pod-level request.
+pub const OFFENDING_POD_KEY: &str = "offending_pod";
+/// Key of the usage of this pod.
+pub const OFFENDING_POD_USAGE_KEY: &str = "offending_pod_usage";
 
 /// Annotations of the event of a node-pressure eviction. Without offenders, the kubelet writes the
 /// container lists as empty texts.
@@ -82,13 +88,13 @@ impl Annotations {
         let names: Vec<_> = self.containers.iter().map(|(name, _)| name.as_str()).collect();
         let usages: Vec<_> = self.containers.iter().map(|(_, usage)| usage.to_string()).collect();
         let mut all = BTreeMap::from([
-            (CONTAINERS.to_owned(), names.join(",")),
-            (CONTAINERS_USAGE.to_owned(), usages.join(",")),
-            (STARVED.to_owned(), self.starved_resource.to_string()),
+            (OFFENDING_CONTAINERS_KEY.to_owned(), names.join(",")),
+            (OFFENDING_CONTAINERS_USAGE_KEY.to_owned(), usages.join(",")),
+            (STARVED_RESOURCE_KEY.to_owned(), self.starved_resource.to_string()),
         ]);
         if let Some((name, usage)) = &self.pod {
-            all.insert(POD.to_owned(), name.clone());
-            all.insert(POD_USAGE.to_owned(), usage.to_string());
+            all.insert(OFFENDING_POD_KEY.to_owned(), name.clone());
+            all.insert(OFFENDING_POD_USAGE_KEY.to_owned(), usage.to_string());
         }
         all
     }
@@ -99,21 +105,41 @@ impl Annotations {
     /// # Errors
     /// Returns an error if the annotations are incomplete, or if a value does not parse.
     pub fn from_map(all: &BTreeMap<String, String>) -> Result<Option<Self>, AnnotationError> {
-        let present = [STARVED, CONTAINERS, CONTAINERS_USAGE, POD, POD_USAGE]
-            .into_iter()
-            .find(|k| all.contains_key(*k));
+        let present = [
+            STARVED_RESOURCE_KEY,
+            OFFENDING_CONTAINERS_KEY,
+            OFFENDING_CONTAINERS_USAGE_KEY,
+            OFFENDING_POD_KEY,
+            OFFENDING_POD_USAGE_KEY,
+        ]
+        .into_iter()
+        .find(|k| all.contains_key(*k));
         let Some(present) = present else { return Ok(None) };
         let get =
             |missing: &'static str| all.get(missing).ok_or(AnnotationError::Missing { missing, present });
-        let (starved, names, usages) = (get(STARVED)?, get(CONTAINERS)?, get(CONTAINERS_USAGE)?);
+        let (starved, names, usages) = (
+            get(STARVED_RESOURCE_KEY)?,
+            get(OFFENDING_CONTAINERS_KEY)?,
+            get(OFFENDING_CONTAINERS_USAGE_KEY)?,
+        );
         let starved_resource =
             Resource::from_name(starved).ok_or_else(|| AnnotationError::UnknownResource(starved.clone()))?;
         let containers = parse_containers(names, usages)?;
-        let pod = match (all.get(POD), all.get(POD_USAGE)) {
+        let pod = match (all.get(OFFENDING_POD_KEY), all.get(OFFENDING_POD_USAGE_KEY)) {
             (None, None) => None,
-            (Some(_), None) => return Err(AnnotationError::Missing { missing: POD_USAGE, present: POD }),
-            (None, Some(_)) => return Err(AnnotationError::Missing { missing: POD, present: POD_USAGE }),
-            (Some(name), Some(usage)) => Some((name.clone(), parse_usage(POD_USAGE, usage)?)),
+            (Some(_), None) => {
+                return Err(AnnotationError::Missing {
+                    missing: OFFENDING_POD_USAGE_KEY,
+                    present: OFFENDING_POD_KEY,
+                });
+            }
+            (None, Some(_)) => {
+                return Err(AnnotationError::Missing {
+                    missing: OFFENDING_POD_KEY,
+                    present: OFFENDING_POD_USAGE_KEY,
+                });
+            }
+            (Some(name), Some(usage)) => Some((name.clone(), parse_usage(OFFENDING_POD_USAGE_KEY, usage)?)),
         };
         Ok(Some(Self { starved_resource, containers, pod }))
     }
@@ -130,7 +156,9 @@ fn parse_containers(names: &str, usages: &str) -> Result<Vec<(String, Quantity)>
             usages: usages.to_owned(),
         });
     }
-    let pair = |(name, usage): (&str, &str)| Ok((name.to_owned(), parse_usage(CONTAINERS_USAGE, usage)?));
+    let pair = |(name, usage): (&str, &str)| {
+        Ok((name.to_owned(), parse_usage(OFFENDING_CONTAINERS_USAGE_KEY, usage)?))
+    };
     name_list.into_iter().zip(usage_list).map(pair).collect()
 }
 

@@ -10,7 +10,10 @@ mod parse;
 mod pressure;
 mod text;
 
-pub use annotations::{AnnotationError, Annotations};
+pub use annotations::{
+    AnnotationError, Annotations, OFFENDING_CONTAINERS_KEY, OFFENDING_CONTAINERS_USAGE_KEY,
+    OFFENDING_POD_KEY, OFFENDING_POD_USAGE_KEY, STARVED_RESOURCE_KEY,
+};
 pub(crate) use limits::containers_with_enforced_limit;
 pub use limits::{exceeded_storage_limits, local_storage_eviction};
 pub use parse::MessageParseError;

@@ -1,5 +1,6 @@
-//! Each invariant can fail: tampering with a recorded eviction violates the matching invariant.
+//! Each invariant can fail: a change of a recorded eviction violates the matching invariant.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
@@ -10,7 +11,7 @@ use evictlab_rules::invariant::{
 use evictlab_rules::pod::Pod;
 use evictlab_rules::summary::Sample;
 use evictlab_rules::threshold::{ThresholdConfig, parse_threshold_config};
-use serde_json::{Value, from_value};
+use serde_json::{Value, from_value, json};
 
 /// Returns the invariants that the first eviction of a recording violates after tampering.
 fn violated(recording: &str, tamper: impl Fn(&mut Value)) -> Vec<Invariant> {
@@ -71,6 +72,10 @@ fn set(list: &'static str, path: &'static str, value: impl Into<Value>) -> impl 
 
 const SIDECARS: &str = "v1.32.13/sidecars";
 
+/// A description, a recording, a change of it, and the invariants that the changed recording
+/// violates.
+type Row = (&'static str, &'static str, Box<dyn Fn(&mut Value)>, &'static [Invariant]);
+
 #[test]
 fn recorded_eviction_violates_nothing() {
     assert_eq!(violated(SIDECARS, |_| ()), []);
@@ -82,19 +87,23 @@ fn minimum_reclaim_keeps_a_threshold_met() {
         violated(SIDECARS, move |recording| {
             replace_all("available: 23968152Ki", "available: 23506Mi")(recording);
             recording["kubeletConfigOverrides"]["evictionMinimumReclaim"] =
-                serde_json::json!({"memory.available": reclaim});
+                json!({"memory.available": reclaim});
         })
     };
     assert_eq!(with_reclaim("100Mi"), []);
     assert_eq!(with_reclaim("99Mi"), [Invariant::AvailableIsBelowTheThreshold]);
 }
 
-#[test]
-fn tampering_violates_the_matching_invariant() {
+/// Returns the names of all invariants, from the error about an unknown one.
+fn catalogue() -> BTreeSet<String> {
+    let error = from_value::<Invariant>(json!("?")).unwrap_err().to_string();
+    error.split('`').skip(3).step_by(2).map(str::to_owned).collect()
+}
+
+/// Changes of the message and of its copies in the pod.
+fn messages() -> Vec<Row> {
     use Invariant::*;
-    type Tamper = Box<dyn Fn(&mut Value)>;
-    let el1 = "Container el1 was using 304Ki, request is 0, has larger consumption of memory. ";
-    let rows: Vec<(&str, &str, Tamper, &[Invariant])> = vec![
+    vec![
         ("an unknown sentence", SIDECARS, Box::new(replace_all("was using", "used")), &[MessageIsKnown]),
         (
             "another status",
@@ -112,6 +121,13 @@ fn tampering_violates_the_matching_invariant() {
             )),
             &[ConditionRepeatsTheStatus],
         ),
+    ]
+}
+
+/// Changes of the annotations.
+fn annotations() -> Vec<Row> {
+    use Invariant::*;
+    vec![
         (
             "annotations in another order",
             SIDECARS,
@@ -130,6 +146,14 @@ fn tampering_violates_the_matching_invariant() {
             Box::new(replace_all("\"starved_resource\":\"memory\"", "\"starved_resource\":\"pids\"")),
             &[AnnotationsMatchTheMessage],
         ),
+    ]
+}
+
+/// Changes of the named containers and of their requests.
+fn offenders() -> Vec<Row> {
+    use Invariant::*;
+    let el1 = "Container el1 was using 304Ki, request is 0, has larger consumption of memory. ";
+    vec![
         (
             "a sidecar named before 1.32",
             SIDECARS,
@@ -158,6 +182,13 @@ fn tampering_violates_the_matching_invariant() {
             }),
             &[OffendersAreComplete],
         ),
+    ]
+}
+
+/// Changes of the threshold and of usages.
+fn amounts() -> Vec<Row> {
+    use Invariant::*;
+    vec![
         (
             "an available amount above the threshold",
             SIDECARS,
@@ -195,6 +226,13 @@ fn tampering_violates_the_matching_invariant() {
             }),
             &[UsageIsInTheSummary],
         ),
+    ]
+}
+
+/// Changes of constant usages, of the print of amounts, and of the sentence about the pod.
+fn prints() -> Vec<Row> {
+    use Invariant::*;
+    vec![
         (
             "another usage of a container that did not change",
             SIDECARS,
@@ -223,6 +261,13 @@ fn tampering_violates_the_matching_invariant() {
             Box::new(replace_all("v1.36.2", "v1.33.1")),
             &[PodSentenceFollowsTheVersion],
         ),
+    ]
+}
+
+/// Changes of evictions for a limit.
+fn without_node_pressure() -> Vec<Row> {
+    use Invariant::*;
+    vec![
         (
             "a limit that is not the pod's",
             "v1.32.13/container-own-limit",
@@ -232,17 +277,23 @@ fn tampering_violates_the_matching_invariant() {
         (
             "annotations on an eviction for a limit",
             "v1.32.13/container-own-limit",
-            Box::new(set(
-                "events",
-                "/metadata",
-                serde_json::json!({"annotations": {"starved_resource": "memory"}}),
-            )),
+            Box::new(set("events", "/metadata", json!({"annotations": {"starved_resource": "memory"}}))),
+            &[NoPressureNoAnnotations],
+        ),
+        (
+            "a condition on an eviction for a limit",
+            "v1.32.13/container-own-limit",
+            Box::new(|recording: &mut Value| {
+                let status = &mut recording["podsFinal"][0]["status"];
+                let condition = json!({"type": "DisruptionTarget", "message": status["message"]});
+                status["conditions"].as_array_mut().unwrap().push(condition);
+            }),
             &[NoPressureNoAnnotations],
         ),
         (
             "a report that the kill took too long, at once",
             "v1.32.13/container-own-limit",
-            Box::new(|recording| {
+            Box::new(|recording: &mut Value| {
                 let events = recording["events"].as_array_mut().unwrap();
                 let mut event = events.iter().find(|event| event["reason"] == "Evicted").unwrap().clone();
                 event["reason"] = "ExceededGracePeriod".into();
@@ -250,8 +301,16 @@ fn tampering_violates_the_matching_invariant() {
             }),
             &[KillIsAwaited],
         ),
-    ];
-    for (about, recording, tamper, expected) in rows {
+    ]
+}
+
+#[test]
+fn tampering_violates_the_matching_invariant() {
+    let mut all = BTreeSet::new();
+    let rows = [messages(), annotations(), offenders(), amounts(), prints(), without_node_pressure()];
+    for (about, recording, tamper, expected) in rows.into_iter().flatten() {
         assert_eq!(violated(recording, tamper), expected, "{about}");
+        all.extend(expected.iter().map(ToString::to_string));
     }
+    assert_eq!(all, catalogue());
 }

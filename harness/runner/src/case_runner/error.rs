@@ -3,7 +3,7 @@
 use evictlab_case::expression::ExpressionError;
 use evictlab_case::{ApiRejection, ContainerCommand};
 use evictlab_cluster::kubelet_config::ConfigureError;
-use evictlab_cluster::wait::Stalled;
+use evictlab_cluster::wait::StalledError;
 use evictlab_cluster::workload::StageError;
 use evictlab_cluster::{FileSystemsError, NodeError};
 use evictlab_evidence::{CommandOutput, DecodeError};
@@ -80,7 +80,7 @@ pub(crate) enum CaseError {
         /// The node.
         node: String,
         /// Its last state.
-        stalled: Stalled,
+        stalled: StalledError,
     },
     /// A condition of the case is too costly.
     #[error("failed to evaluate `{key}`: {source}")]

@@ -7,8 +7,7 @@ use evictlab_case::{Name, NodeChange, case_name};
 use evictlab_cluster::NodeError;
 use evictlab_cluster::workload::{Namespace, Placement, StageError, container_manifest};
 use evictlab_evidence::{
-    EndInputs, EndLimits, EvidenceSource, ExpectedOutcome, LiveState, MissingEvidence, ObservationEnd,
-    Observations, Recorded, Scope, sample,
+    EvidenceSource, LiveState, MissingEvidence, ObservationEnd, Observations, Recorded, Scope, sample,
 };
 use evictlab_judge::{Phase, known_bug};
 use futures::{Stream, StreamExt};
@@ -20,6 +19,7 @@ use crate::case_runner::runner::{CaseRunner, NodeSpeed, Observed};
 use crate::case_runner::step_queue::StepQueue;
 use crate::lease::exclusivity::Exclusivity;
 use crate::observation::cached_condition::CachedCondition;
+use crate::observation::end_condition::{EndCondition, EndInputs, EndLimits, ExpectedOutcome};
 use crate::observation::watch::WatchUpdate;
 
 /// Limit for a case without any progress, on a fast node.
@@ -59,8 +59,8 @@ pub(crate) struct Observer<'a> {
     progress_timeout: Duration,
     /// Limit for the case with or without progress, from `began`.
     deadline: Duration,
-    settling_time: Duration,
     expected: ExpectedOutcome,
+    end_condition: EndCondition,
     steps: StepQueue<'a>,
     until: Option<CachedCondition<'a>>,
     /// The case's trigger, until it was observed.
@@ -94,15 +94,17 @@ impl<'a> Observer<'a> {
         let waits_for_others = runner.exclusivity == Exclusivity::Shared && !case.expect.evicted.is_empty();
         let cleanup = if waits_for_others { POD_CLEANUP_TIMEOUT } else { Duration::ZERO };
         let progress_timeout = case.timeout.map_or(CASE_PROGRESS_TIMEOUT + cleanup, |timeout| timeout.get());
+        let progress_timeout = speed.scale(progress_timeout) + speed.extra_timeout;
+        let settle_time = speed.scale(SETTLING_TIME) + speed.extra_timeout;
         Self {
             runner,
             namespace,
             placement,
             began,
-            progress_timeout: speed.scale(progress_timeout) + speed.extra_timeout,
+            progress_timeout,
             deadline: speed.deadline(case),
-            settling_time: speed.scale(SETTLING_TIME) + speed.extra_timeout,
             expected: expected_outcome(runner),
+            end_condition: EndCondition::new(EndLimits { stall_timeout: progress_timeout, settle_time }),
             steps: StepQueue::new(&case.steps),
             until: case.until.as_ref().map(CachedCondition::new),
             trigger: case.trigger.as_ref().map(CachedCondition::new),
@@ -217,7 +219,7 @@ impl<'a> Observer<'a> {
                 self.latest_sample = Some(sample);
                 // Without answers no progress is observed.
                 if self.connection_failure.take().is_some() {
-                    self.live.mark_progress();
+                    self.end_condition.mark_progress();
                 }
             }
             Err(error) => self.note_connection_failure(error.to_string()),
@@ -300,7 +302,7 @@ impl<'a> Observer<'a> {
                 self.runner.execute_step(step, namespace, placement, &self.live, observations).await?;
             }
             if due.is_some() || self.steps.is_waiting() {
-                self.live.mark_progress();
+                self.end_condition.mark_progress();
             }
         }
         // The time before the step, so that one pass evaluates all conditions at the same time.
@@ -323,12 +325,12 @@ impl<'a> Observer<'a> {
         observations: &Observations,
     ) -> Result<Option<ObservationEnd>, CaseError> {
         let is_refused = observations.refused.is_some();
-        let end = self.live.observation_end(&EndInputs {
+        let end = self.end_condition.check(&EndInputs {
+            state: &self.live,
             expected: &self.expected,
             has_changes: !changed.is_empty(),
             latest_sample: self.latest_sample.as_ref(),
             refused: is_refused,
-            limits: EndLimits { stall_timeout: self.progress_timeout, settle_time: self.settling_time },
         });
         let is_overdue = self.began.elapsed() >= self.deadline;
         let end = end.or_else(|| is_overdue.then_some(ObservationEnd::Deadline(self.deadline)));
@@ -375,6 +377,7 @@ fn expected_outcome(runner: &CaseRunner<'_>) -> ExpectedOutcome {
         evicted_with_bug,
         summary: case.expect.summary.iter().map(|(pod, list)| (pod.to_string(), names(list))).collect(),
         refusal: case.expect.refused.is_some(),
+        waits_for_nothing: case.waits_for_nothing(),
         ..ExpectedOutcome::default()
     }
 }

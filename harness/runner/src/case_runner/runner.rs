@@ -91,9 +91,11 @@ pub(crate) struct NodeSpeed {
 }
 
 impl NodeSpeed {
-    /// Scales a timeout for a fast node, whose container start time is at most 2 s, to this node.
+    /// Scales a timeout for a fast node, whose container start time is at most 2 s, to this node. One
+    /// slow start, while the host was busy, does not delay the end of a case by an hour.
     pub(crate) fn scale(&self, timeout: Duration) -> Duration {
-        timeout.mul_f64((self.container_start.as_secs_f64() / 2.0).max(1.0))
+        const MAX_FACTOR: f64 = 6.0;
+        timeout.mul_f64((self.container_start.as_secs_f64() / 2.0).clamp(1.0, MAX_FACTOR))
     }
 
     /// Returns the maximum time from the first pod to the end of a case.
@@ -459,6 +461,7 @@ mod tests {
             speed.scale(timeout)
         };
         assert_eq!(scaled(Duration::from_millis(700)), timeout);
-        assert_eq!(scaled(Duration::from_secs(20)), timeout * 10);
+        assert_eq!(scaled(Duration::from_secs(10)), timeout * 5);
+        assert_eq!(scaled(Duration::from_secs(60)), timeout * 6, "a start on a busy host");
     }
 }

@@ -147,7 +147,7 @@ impl fmt::Display for Retry {
 }
 
 fn is_all_right(result: &CaseResult) -> bool {
-    result.rate.as_ref().is_some_and(|rate| rate.right == rate.of)
+    result.rate.as_ref().is_some_and(|rate| rate.count == rate.total)
 }
 
 #[cfg(test)]

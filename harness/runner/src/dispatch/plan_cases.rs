@@ -170,7 +170,7 @@ impl RunContext {
 /// another one.
 pub(super) fn exclusivity_on(backend: &Backend, case: &Case, own_disks: bool) -> Exclusivity {
     let shared = match (backend.is_one_host(), own_disks) {
-        (false, _) => SharedResources::None,
+        (false, _) => SharedResources::Nothing,
         (true, true) => SharedResources::Host,
         (true, false) => SharedResources::HostAndDisk,
     };
@@ -192,7 +192,7 @@ pub(super) fn unsuitable_kubelet(
         return Some(NoUsableNode::Kubelet(case.case.kubelet.to_string()));
     }
     let model = backend.model();
-    if let Some(why) = case.case.on_a_model.as_ref().filter(|_| model.is_some()) {
+    if let Some(why) = case.case.model_skip_reason.as_ref().filter(|_| model.is_some()) {
         return Some(NoUsableNode::Model(why.trim_end().to_owned()));
     }
     // A container that does something else than in the cluster proves nothing.

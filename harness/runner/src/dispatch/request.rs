@@ -24,7 +24,7 @@ pub struct RunRequest {
     pub shard: Option<OfShard>,
     /// Repetition of the cases.
     pub repeat: Repeat,
-    /// How often a case is tried again that failed or is inconclusive.
+    /// Maximum number of further tries of a case that failed or is inconclusive.
     pub retries: u32,
     /// Start no case after the first one that failed or ended in an error.
     pub fail_fast: bool,

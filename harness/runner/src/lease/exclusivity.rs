@@ -21,8 +21,8 @@ pub enum Exclusivity {
 /// Resources that the nodes of a cluster share, each including the ones before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SharedResources {
-    /// None: every node is a machine.
-    None,
+    /// Every node is a separate machine.
+    Nothing,
     /// Memory and process ids of one host; each node has a disk of its own.
     Host,
     /// Memory, process ids and the disk of one host.
@@ -31,10 +31,13 @@ pub enum SharedResources {
 
 /// Returns the exclusivity of a case on nodes that share resources.
 ///
-/// A case that changes its node or the kubelet's configuration, or that has pressure or faults,
-/// needs its node. On one host, process id pressure also needs the host, and disk pressure a shared
-/// disk: other cases write much less than the distance to a threshold, but start hundreds of
-/// processes.
+/// A case needs its node if it
+/// - has pressure or faults, or changes the node or the kubelet's configuration,
+/// - states when a pod is killed, with `killed-within` or `killed-after`, or
+/// - reads `counted`, `metrics` or `kubeletLog`, which also contain evictions of other cases.
+///
+/// On one host, process id pressure also needs the host, and disk pressure a shared disk: other
+/// cases write much less than the distance to a threshold, but start hundreds of processes.
 pub fn exclusivity(case: &Case, shared: SharedResources) -> Exclusivity {
     let of_signal = |signal: PressureSignal| match signal {
         signal if signal.is_on_disk() && shared == SharedResources::HostAndDisk => Exclusivity::Disk,
@@ -50,7 +53,6 @@ pub fn exclusivity(case: &Case, shared: SharedResources) -> Exclusivity {
         // A kubelet evicts no other pod while it waits for an evicted one to terminate.
         None if case.expect.killed_within.or(case.expect.killed_after).is_some() => Exclusivity::Node,
         None if changes_node(case) => Exclusivity::Node,
-        // The counters and the log also contain evictions of other cases.
         None if ["counted", "metrics", "kubeletLog"].iter().any(|one| case.references(one)) => {
             Exclusivity::Node
         }
@@ -76,12 +78,12 @@ mod tests {
 
     #[test]
     fn cases_are_exclusive_where_they_disturb_others() {
-        use SharedResources::{Host, HostAndDisk, None};
+        use SharedResources::{Host, HostAndDisk, Nothing};
         let rows = [
             ("", HostAndDisk, Exclusivity::Shared),
             ("kubelet-config: {evictionMaxPodGracePeriod: 3}", HostAndDisk, Exclusivity::Node),
             ("pressure: {signal: memory.available}", HostAndDisk, Exclusivity::Node),
-            ("faults: [{kubelet-restart: {}}]", None, Exclusivity::Node),
+            ("faults: [{kubelet-restart: {}}]", Nothing, Exclusivity::Node),
             ("expect: {killed-within: 30s}", HostAndDisk, Exclusivity::Node),
             ("pressure: {signal: nodefs.available}", HostAndDisk, Exclusivity::Disk),
             ("pressure: {signal: nodefs.inodesFree}", HostAndDisk, Exclusivity::Disk),
@@ -91,7 +93,7 @@ mod tests {
                 HostAndDisk,
                 Exclusivity::Disk,
             ),
-            ("pressure: {signal: nodefs.available}", None, Exclusivity::Node),
+            ("pressure: {signal: nodefs.available}", Nothing, Exclusivity::Node),
             ("pressure: {signal: imagefs.available}", HostAndDisk, Exclusivity::Disk),
             ("node: {file-systems: {imagefs: 8Gi}}", HostAndDisk, Exclusivity::Disk),
             ("node: {file-systems: {imagefs: 8Gi}}", Host, Exclusivity::Node),

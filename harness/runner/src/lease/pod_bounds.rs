@@ -144,7 +144,7 @@ fn unbounded_field(value: &Value) -> Option<&'static str> {
 }
 
 /// Returns the name of the first container without a limit. The kubelet compares the disk usage of
-/// a whole pod with the limits that there are, so one storage limit bounds the pod.
+/// a whole pod with the sum of the stated limits, so one storage limit bounds the pod.
 fn unlimited<'a>(spec: &'a PodSpecManifest, resource: &str) -> Option<&'a str> {
     let is_limited = |container: &&ContainerManifest| limit(container, resource).is_some();
     if resource == STORAGE && spec.all_containers().any(|container| is_limited(&container)) {
@@ -254,7 +254,7 @@ mod tests {
         assert_eq!(bounds(hog).unlimited.as_deref(), Some("container c of Pod p has no memory limit"));
     }
 
-    /// What evictlab does not complete before it is created has neither its limits nor its node.
+    /// evictlab adds limits and the node only to objects that it completes before their creation.
     #[test]
     fn templates_that_are_not_completed_are_not_bounded() {
         let container = "containers: [{name: c, image: a}]";

@@ -2,5 +2,6 @@
 
 pub(crate) mod cached_condition;
 pub(crate) mod collect;
+pub(crate) mod end_condition;
 pub(crate) mod logs;
 pub(crate) mod watch;

@@ -38,10 +38,10 @@ impl WatchUpdate {
     pub(crate) fn changed_variables(&self) -> &'static [&'static str] {
         match self {
             Self::Pod(_) | Self::PodDeleted(_) | Self::ListEnded(WatchedKind::Pods) => {
-                &["history", "podList", "pods"]
+                &["evictions", "history", "podList", "pods"]
             }
             Self::Node(_) => &["node", "nodeHistory"],
-            Self::Event(_) => &["events"],
+            Self::Event(_) => &["events", "evictions"],
             Self::ListStarted(_) | Self::ListEnded(WatchedKind::Node) => &[],
             Self::Undecodable(_) | Self::Failed(_) => &[],
         }
@@ -121,4 +121,44 @@ fn watch<T: DeserializeOwned + Send + 'static>(
 ) -> impl Stream<Item = WatchUpdate> + Send {
     let events = watcher(api, config).backoff(WatchBackoff::default());
     events.filter_map(move |event| std::future::ready(watched.update(event)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use evictlab_case::expression::VARIABLES;
+
+    /// Variables that change with samples, with time or with a step, or not before the end.
+    const OTHERS: [&str; 15] = [
+        "answers",
+        "cgroup",
+        "configz",
+        "counted",
+        "created",
+        "kubelet",
+        "kubeletLog",
+        "logs",
+        "metrics",
+        "minor",
+        "objects",
+        "samples",
+        "stats",
+        "summaryBefore",
+        "t",
+    ];
+
+    #[test]
+    fn every_variable_changes_with_an_update_or_otherwise() {
+        let updates = [
+            WatchUpdate::Pod(RecordedPod::default()),
+            WatchUpdate::Node(RecordedNode::default()),
+            WatchUpdate::Event(RecordedEvent::default()),
+        ];
+        let mut changed: Vec<&str> =
+            updates.iter().flat_map(WatchUpdate::changed_variables).copied().collect();
+        changed.extend(OTHERS);
+        changed.sort_unstable();
+        changed.dedup();
+        assert_eq!(changed, VARIABLES);
+    }
 }

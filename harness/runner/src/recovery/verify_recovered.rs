@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use evictlab_cluster::wait::{self, Probe, Stalled};
+use evictlab_cluster::wait::{self, Probe, StalledError};
 use evictlab_cluster::workload::Namespace;
 use evictlab_cluster::{Node, ProbeError, ProbePods, is_ready};
 use evictlab_rules::quantity::MIB;
@@ -31,7 +31,7 @@ pub(crate) enum RecoveryError {
         /// The node.
         node: String,
         /// Remaining conditions.
-        stalled: Stalled,
+        stalled: StalledError,
     },
     /// The canary pod failed.
     #[error(transparent)]

@@ -110,7 +110,7 @@ impl KindBench {
     ) -> Result<Measurements, BenchError> {
         let began = Instant::now();
         let labels = self.group.kubelets.iter().map(|kubelet| kubelet.label.clone()).collect();
-        let record = ClusterRecord::new(self.docker.id(), name, run, Owner::this(), labels);
+        let record = ClusterRecord::new(self.docker.id(), name, run, Owner::current(), labels);
         self.state.write(&record)?;
         let base = KindConfig::load(None).map_err(ClusterError::from)?;
         let new = NewCluster { record, group: &self.group, base: &base, nodes: 1 };
@@ -157,7 +157,7 @@ impl KindBench {
             groups: vec![self.group.clone()],
             clusters: ClusterSource::Kept(name.to_owned()),
             keep: KeepPolicy::Never,
-            owner: Owner::this(),
+            owner: Owner::current(),
         };
         let backend = Backend::Kind(KindBackend::new(options, self.docker.clone(), self.state.clone()));
         let cases = vec![self.case.clone()];
@@ -250,7 +250,7 @@ async fn measure_configuration(nodes: &[Node]) -> Result<(Vec<f64>, Vec<f64>), C
 }
 
 /// Returns the two newest releases of different minor versions that can share a cluster, the newest
-/// first; only the newest release if there is no such pair.
+/// first; only the newest release if no pair can.
 pub fn newest_pair(mut versions: Vec<KubeletVersion>) -> Vec<KubeletVersion> {
     versions.retain(|version| version.suffix.is_empty());
     versions.sort_by(|a, b| b.cmp(a));

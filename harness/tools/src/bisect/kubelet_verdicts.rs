@@ -35,7 +35,7 @@ impl KubeletVerdicts {
     }
 
     /// Returns the reason of the last verdict on a kubelet that was not conclusive; without one,
-    /// the reason why there is no verdict.
+    /// the reason that the kubelet has no verdict.
     pub fn inconclusive_reason(&self, kubelet: &str) -> String {
         let mut inconclusive = self.results(kubelet);
         inconclusive.retain(|result| Standing::from_verdict(result.verdict).is_none());

@@ -91,7 +91,7 @@ fn sentence(search: &Search, outcome: &KubeletSearchOutcome, case: &str) -> Stri
     }
 }
 
-/// Returns whether there are minor versions between a candidate and the next one.
+/// Returns whether minor versions between a candidate and the next one are not candidates.
 fn skips_minors(range: &SearchRange, index: usize) -> bool {
     let minor = |index: usize| range.candidates[index].version.minor;
     minor(index + 1) > minor(index) + 1

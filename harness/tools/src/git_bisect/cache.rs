@@ -15,7 +15,7 @@ const MAX_KUBELETS: usize = 32;
 /// The cache could not be used.
 #[derive(Debug, thiserror::Error)]
 pub enum CacheError {
-    /// There is no directory for the caches of the user.
+    /// The directory for the caches of the user is unknown.
     #[error("failed to find a cache directory: HOME is not set\nhelp: set HOME or EVICTLAB_CACHE_DIR")]
     NoHome,
     /// A kubelet could not be stored.
@@ -41,7 +41,7 @@ impl KubeletCache {
     /// directory.
     ///
     /// # Errors
-    /// There is no such directory.
+    /// The directory is unknown.
     pub fn open() -> Result<Self, CacheError> {
         let variable = |name: &str| {
             std::env::var_os(name).map(PathBuf::from).filter(|value| !value.as_os_str().is_empty())

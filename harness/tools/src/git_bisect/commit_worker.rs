@@ -35,7 +35,7 @@ pub trait CommitBackend {
         kept: &mut Option<KeptCluster>,
     ) -> impl Future<Output = Result<KubeletVerdicts, Self::Error>>;
 
-    /// Deletes the cluster in `kept`, if there is one.
+    /// Deletes the cluster in `kept`, if it is set.
     fn delete(&self, kept: &mut Option<KeptCluster>) -> impl Future<Output = Result<(), Self::Error>>;
 }
 
@@ -44,7 +44,7 @@ pub trait CommitBackend {
 pub struct CommitWorker<B> {
     backend: B,
     stop: CancellationToken,
-    /// Whether the new cluster of the last kubelet failed.
+    /// True if the new cluster of the last kubelet failed.
     has_failed: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Why a search for a commit ends without an outcome.
+//! Errors that end a search for a commit without an outcome.
 
 use std::io;
 use std::path::PathBuf;

@@ -121,7 +121,7 @@ impl KeptCluster {
     /// cluster and created one with its name.
     pub fn is(&self, found: &KnownCluster) -> bool {
         let record = &found.record;
-        let is_unused = found.state != ClusterState::Live || record.owner == Owner::this();
+        let is_unused = found.state != ClusterState::Live || record.owner == Owner::current();
         let is_same = record.cluster == self.name && record.run == self.run;
         is_same && found.is_local && found.is_own && is_unused
     }
@@ -266,13 +266,13 @@ mod tests {
         let kept =
             KeptCluster { name: "dev".to_owned(), run: "r1".to_owned(), version: "v1.34.2".parse().unwrap() };
         let known = |cluster: &str, run: &str| KnownCluster {
-            record: ClusterRecord::new("daemon", cluster, run, Owner::this(), vec![]),
+            record: ClusterRecord::new("daemon", cluster, run, Owner::current(), vec![]),
             state: ClusterState::Kept,
             containers: vec![],
             is_local: true,
             is_own: true,
         };
-        let stranger = Owner { started: "earlier".to_owned(), ..Owner::this() };
+        let stranger = Owner { started: Some("earlier".to_owned()), ..Owner::current() };
         let with_owner = |state| {
             let record = ClusterRecord { owner: stranger.clone(), ..known("dev", "r1").record };
             KnownCluster { state, record, ..known("dev", "r1") }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use evictlab_cluster::wait::Stalled;
+use evictlab_cluster::wait::StalledError;
 use evictlab_cluster::{ExistingError, JobName, api_error_message};
 
 /// An operation on a Job failed.
@@ -57,7 +57,7 @@ pub enum JobError {
         job: JobName,
         /// Last observation.
         #[source]
-        stalled: Stalled,
+        stalled: StalledError,
     },
 }
 

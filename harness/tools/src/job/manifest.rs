@@ -94,8 +94,8 @@ fn job_spec(options: &JobOptions) -> Value {
         "podFailurePolicy": {"rules": [
             // The pod was evicted, preempted or drained.
             {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]},
-            // There are results: a case failed or is inconclusive, or a verdict differs from the
-            // baseline; or the arguments are invalid.
+            // The pod has results: a case failed or is inconclusive, or a verdict differs from the
+            // baseline. Or the arguments are invalid.
             {"action": "FailIndex", "onExitCodes": {
                 "containerName": COMPONENT, "operator": "In", "values": [FAILED, BAD_INPUT, INCONCLUSIVE, CHANGED],
             }},

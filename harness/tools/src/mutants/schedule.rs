@@ -90,7 +90,7 @@ fn left_out(sound: &Sound) -> Vec<LeftOut> {
 fn case_row(case: &LoadedCase, sound: &Sound) -> CaseRow {
     let id = case.id();
     let ran = sound.iter().any(|(other, _, outcome)| other.id() == id && outcome.is_sound());
-    CaseRow { no_mutant: case.case.no_mutant.clone(), ran, kills: 0, case: id }
+    CaseRow { no_mutant: case.case.no_mutant_reason.clone(), ran, kills: 0, case: id }
 }
 
 /// Mutant with the cases that pass on its kubelet without the defect.
@@ -129,7 +129,7 @@ impl Mutant<'_> {
             outcomes: BTreeMap::new(),
         };
         let mut cases = self.cases.clone();
-        cases.retain(|case| options.full || case.case.no_mutant.is_none());
+        cases.retain(|case| options.full || case.case.no_mutant_reason.is_none());
         cases.sort_by_cached_key(|case| std::cmp::Reverse(learned.promise(self.defect, case)));
         for case in cases {
             let outcome = self.outcome(case, options)?;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use evictlab_case::{LoadedCase, Upstream};
 
-/// Returns the cases that have one of the issues as a known bug; if there are none, all cases.
+/// Returns the cases that have one of the issues as a known bug, or all cases if no case has.
 /// Other cases that name an issue have the same result on every kubelet.
 pub fn relevant_cases(cases: Vec<Arc<LoadedCase>>, issues: &[Upstream]) -> Vec<Arc<LoadedCase>> {
     let has_known_bug = |case: &Arc<LoadedCase>| {

@@ -1,6 +1,7 @@
 //! Watches the nodes of any cluster: available amounts and thresholds, the pods in eviction order,
 //! and changes. Modifies nothing.
 
+mod bounded_set;
 mod change;
 mod eviction;
 mod eviction_counters;
@@ -18,7 +19,6 @@ mod pod_index;
 mod rank_reason;
 mod ranking;
 mod reading;
-mod recent;
 mod run;
 mod state;
 #[cfg(test)]

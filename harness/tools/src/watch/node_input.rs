@@ -1,11 +1,10 @@
 //! Observed state of a node.
 
-use std::collections::BTreeSet;
-
 use evictlab_rules::threshold::Signal;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node as ApiNode;
 
+use super::bounded_set::BoundedSet;
 use super::kubelet_client::{KubeletSnapshot, QueryError};
 use super::pod_fields::WatchedPod;
 
@@ -17,6 +16,6 @@ pub(super) struct NodeInput<'a> {
     pub snapshot: Result<&'a KubeletSnapshot, &'a QueryError>,
     pub signal: Signal,
     /// UIDs of pods that are being evicted.
-    pub evicted: &'a BTreeSet<String>,
+    pub evicted: &'a BoundedSet<String>,
     pub at: Timestamp,
 }

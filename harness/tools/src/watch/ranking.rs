@@ -1,7 +1,6 @@
 //! Ranking of the pods of a node, in the order in which its kubelet would evict them.
 
 use std::cmp::Ordering;
-use std::collections::BTreeSet;
 
 use evictlab_rules::KubeletVersion;
 use evictlab_rules::pod::QosClass;
@@ -11,6 +10,7 @@ use evictlab_rules::threshold::{FsLayout, Signal};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::bounded_set::BoundedSet;
 use super::pod_fields::WatchedPod;
 use super::rank_reason::rank_reason;
 
@@ -51,7 +51,7 @@ pub(super) fn rank(
     signal: Signal,
     sample: &Sample,
     active: &[&WatchedPod],
-    evicted: &BTreeSet<String>,
+    evicted: &BoundedSet<String>,
 ) -> (Vec<EvictionCandidate>, Vec<ExemptPod>) {
     let layout = FsLayout::from_node_stats(&sample.node);
     let (critical, others): (Vec<&WatchedPod>, Vec<&WatchedPod>) =

@@ -20,6 +20,7 @@ use tokio::time::{MissedTickBehavior, interval, sleep};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
+use super::bounded_set::BoundedSet;
 use super::change::NodeChange;
 use super::eviction::EvictionEvent;
 use super::keyboard::Key;
@@ -30,7 +31,6 @@ use super::node_input::NodeInput;
 use super::options::WatchOptions;
 use super::pod_fields::ApiPod;
 use super::pod_index::PodIndex;
-use super::recent::Recent;
 use super::state::WatchState;
 use super::view::WatchView;
 use super::watches::{WatchMessage, Watches};
@@ -146,7 +146,7 @@ async fn select_nodes(client: &ClusterClient, options: &WatchOptions) -> Result<
 
 /// Queries every node once.
 async fn query_nodes(client: &Client, nodes: &[&ApiNode], pods: &PodIndex, signal: Signal) -> Vec<NodeView> {
-    let evicted = BTreeSet::new();
+    let evicted = BoundedSet::default();
     let view = async |node: &ApiNode| {
         let snapshot = query(client, &node.name_any()).await;
         let (pods, at) = (pods.pods_on(&node.name_any()), Timestamp::now());
@@ -157,8 +157,8 @@ async fn query_nodes(client: &Client, nodes: &[&ApiNode], pods: &PodIndex, signa
 }
 
 /// Waits until all watches have listed the existing objects; returns the existing evictions.
-async fn initial_events(watches: &mut Watches) -> Recent<EventKey> {
-    let (mut events, mut listed) = (Recent::default(), BTreeSet::new());
+async fn initial_events(watches: &mut Watches) -> BoundedSet<EventKey> {
+    let (mut events, mut listed) = (BoundedSet::default(), BTreeSet::new());
     while listed.len() < Watches::COUNT {
         match watches.messages.recv().await {
             Some(WatchMessage::ListComplete(resource)) => {
@@ -191,7 +191,7 @@ struct WatchLoop<'a> {
     signal: Signal,
     watches: Watches,
     /// Events that are already reported.
-    known_events: Recent<EventKey>,
+    known_events: BoundedSet<EventKey>,
     state: WatchState,
     poller: Poller,
     /// Tasks that query the nodes, by node name.

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::bounded_set::BoundedSet;
 use super::change::{ChangeKind, NodeChange};
 use super::eviction::EvictionEvent;
 use super::eviction_counters::EvictionCounters;
 use super::node::NodeView;
 use super::reading::{Reading, ThresholdStatus};
-use super::recent::Recent;
 use evictlab_explain::amount;
 
 /// Number of evictions kept for each node.
@@ -46,7 +46,7 @@ pub(super) struct WatchState {
     /// Numbers of evictions since the start.
     pub counters: EvictionCounters,
     /// UIDs of pods that are being evicted.
-    pub evicted: Recent<String>,
+    pub evicted: BoundedSet<String>,
     /// Error of the API server while it does not answer.
     pub server_error: Option<String>,
     /// True if the initial state is complete.

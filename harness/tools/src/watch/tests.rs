@@ -1,11 +1,13 @@
 //! Tests of readings, changes and views without a cluster.
 
 use std::collections::BTreeSet;
+use std::thread::sleep;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Event, Node as ApiNode};
 use serde_json::{Value, json};
 
+use super::bounded_set::BoundedSet;
 use super::change::NodeChange;
 use super::eviction::EvictionEvent;
 use super::focus::Focus;
@@ -16,7 +18,7 @@ use super::node_input::NodeInput;
 use super::options::ViewOptions;
 use super::pod_fields::{ApiPod, WatchedPod};
 use super::state::WatchState;
-use super::view::{Viewport, WatchView, frame};
+use super::view::{REDRAW_INTERVAL, Viewport, WatchView, frame};
 use evictlab_report::TerminalCaps;
 use evictlab_rules::summary::Sample;
 use evictlab_rules::threshold::Signal;
@@ -108,7 +110,7 @@ impl Fixture {
         &self,
         snapshot: Result<&KubeletSnapshot, &QueryError>,
         seconds: i64,
-        evicted: &BTreeSet<String>,
+        evicted: &BoundedSet<String>,
     ) -> NodeView {
         let info = json!({"kubeletVersion": self.version, "operatingSystem": "linux", "architecture": "", "bootID": "",
             "containerRuntimeVersion": "", "kernelVersion": "", "kubeProxyVersion": "", "machineID": "", "osImage": "", "systemUUID": ""});
@@ -122,7 +124,7 @@ impl Fixture {
     }
 
     fn current_view(&self) -> NodeView {
-        self.view(Ok(&self.snapshot()), 0, &BTreeSet::new())
+        self.view(Ok(&self.snapshot()), 0, &BoundedSet::default())
     }
 
     /// Applies the current view and returns the changes.
@@ -289,7 +291,7 @@ fn keeps_the_last_reading_of_a_lost_node() {
     state.started = true;
     let timeout = QueryError::Kubelet("connection refused".to_owned());
     let mut lose = |seconds: i64| {
-        let view = fixture.view(Err(&timeout), seconds, &BTreeSet::new());
+        let view = fixture.view(Err(&timeout), seconds, &BoundedSet::default());
         texts(state.apply(view, at(seconds)))
     };
     assert_eq!(lose(2), ["lost: cannot query node, retrying: connection refused"]);
@@ -467,7 +469,7 @@ fn fits_terminals_of_any_size() {
         state.apply_eviction(&eviction, None, at(1));
     }
     for rows in 2..40_u16 {
-        let lines = frame(&state, &plain(3), &Focus::default(), wide(usize::from(rows), at(2)));
+        let lines = frame(&state, &plain(3), &Focus::default(), wide(usize::from(rows)), at(2));
         assert!(lines.len() < usize::from(rows), "{} lines in {rows}", lines.len());
         let nodes = lines.iter().filter(|line| line.text(false).contains("memory.available")).count();
         assert_eq!(nodes, usize::from(rows - 2).min(5), "{rows} rows");
@@ -499,6 +501,8 @@ fn redraws_the_table_below_the_log() {
     let view = fixture.view(Ok(&fixture.snapshot()), 8, &state.evicted);
     let next = state.apply(view, at(8));
     assert_eq!(texts(next.clone()).len(), 1, "the table shows the first candidate");
+    // Without a line for the log, the table is not drawn more often.
+    sleep(REDRAW_INTERVAL);
     watch_view.update(&state, &next, at(8)).unwrap();
     let mut terminal = vt100::Parser::new(20, 100, 0);
     drop(watch_view);
@@ -507,6 +511,25 @@ fn redraws_the_table_below_the_log() {
     let rows: Vec<String> = screen.rows(0, 100).map(|row| row.trim_end().to_owned()).collect();
     insta::assert_snapshot!(rows.join("\n").trim_end());
     assert_eq!((screen.cursor_position().1, screen.hide_cursor()), (0, false));
+}
+
+#[test]
+fn the_table_is_redrawn_after_the_clock_was_set_back() {
+    let mut fixture = Fixture::new().memory("hog", 300, 20);
+    let options = ViewOptions { terminal: TerminalCaps { live: true, colour: false }, ..plain(5) };
+    let mut state = WatchState::default();
+    let mut out = Vec::new();
+    let mut watch_view = WatchView::new(&mut out, || None, options);
+    fixture.apply(&mut state, 60);
+    watch_view.start(&state, at(60)).unwrap();
+    fixture.available = 90;
+    fixture.apply(&mut state, 0);
+    sleep(REDRAW_INTERVAL);
+    watch_view.update(&state, &[], at(0)).unwrap();
+    drop(watch_view);
+    let text = String::from_utf8(out).unwrap();
+    let time = at(0).strftime("%H:%M:%SZ").to_string();
+    assert!(text.contains(&time), "{text}");
 }
 
 #[test]
@@ -519,13 +542,13 @@ fn nodes_without_default_thresholds_have_a_warning() {
     }
     state.apply(NodeView { name: "f".to_owned(), ..Fixture::new().current_view() }, START);
     let lines_within = |viewport: Viewport| -> Vec<String> {
-        let lines = frame(&state, &plain(3), &Focus::default(), viewport);
+        let lines = frame(&state, &plain(3), &Focus::default(), viewport, START);
         lines.iter().map(|line| line.text(false).trim_end().to_owned()).collect()
     };
-    let lines = |rows| lines_within(wide(rows, START));
+    let lines = |rows| lines_within(wide(rows));
     let warning = "warning  a, b, c and 2 more: evictionHard sets only memory.available, nodefs.available: no threshold for nodefs.inodesFree, imagefs.available, imagefs.inodesFree";
     assert_eq!(lines(24)[1], warning);
-    let narrow = Viewport { columns: 80, ..wide(24, START) };
+    let narrow = Viewport { columns: 80, ..wide(24) };
     assert_eq!(
         lines_within(narrow)[1..4],
         [
@@ -547,8 +570,8 @@ fn nodes_without_default_thresholds_have_a_warning() {
 }
 
 /// A terminal on which no line is wrapped.
-fn wide(rows: usize, now: Timestamp) -> Viewport {
-    Viewport { columns: 500, rows, now }
+fn wide(rows: usize) -> Viewport {
+    Viewport { columns: 500, rows }
 }
 
 /// Three nodes with pods, the second selected and then opened.
@@ -569,7 +592,7 @@ fn keys_select_nodes_and_pods() {
     let mut focus = Focus { has_keys: true, ..Focus::default() };
     let mut press = |keys: &[Key], rows: usize| {
         keys.iter().for_each(|key| focus.apply(*key, &state));
-        let lines = frame(&state, &plain(2), &focus, wide(rows, at(2)));
+        let lines = frame(&state, &plain(2), &focus, wide(rows), at(2));
         assert!(lines.len() < rows, "{} lines in {rows}", lines.len());
         let text: String = lines.iter().map(|line| line.text(false) + "\n").collect();
         format!("{keys:?}, {rows} rows\n{text}\n")
@@ -591,7 +614,7 @@ fn keys_select_nodes_and_pods() {
     }
     focus = Focus { node: Some("n2".to_owned()), is_open: true, ..Focus::default() };
     focus.apply(Key::Down, &state);
-    let lines = frame(&state, &plain(2), &focus, Viewport { columns: 60, ..wide(24, at(2)) });
+    let lines = frame(&state, &plain(2), &focus, Viewport { columns: 60, ..wide(24) }, at(2));
     let below: Vec<String> = lines[7..].iter().map(|line| line.text(false).trim_end().to_owned()).collect();
     assert_eq!(
         below,

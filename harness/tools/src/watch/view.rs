@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
+use std::time::{Duration, Instant};
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use terminal_size::{Height, Width};
 
 use super::change::{ChangeKind, NodeChange};
@@ -26,15 +27,15 @@ pub struct WatchView<W: Write> {
     options: ViewOptions,
     /// Part of the cluster that the live table shows.
     focus: Focus,
-    /// Time of the last drawing of the live table.
-    drawn: Option<Timestamp>,
+    /// Real time of the last drawing of the live table.
+    drawn: Option<Instant>,
 }
 
 /// Maximum number of nodes that a warning names.
 const MAX_NAMES: usize = 3;
 
 /// Minimum time between two drawings without a new line in the log.
-const REDRAW_INTERVAL: SignedDuration = SignedDuration::from_millis(100);
+pub(super) const REDRAW_INTERVAL: Duration = Duration::from_millis(100);
 
 impl<W: Write> WatchView<W> {
     /// Writes to `out`; `size` returns the size of the terminal. Other writers to `out` would
@@ -100,17 +101,17 @@ impl<W: Write> WatchView<W> {
     }
 
     fn draw(&mut self, above: &str, state: &WatchState, now: Timestamp) -> io::Result<()> {
-        // The results of a large cluster arrive more often than anybody can read them.
-        let is_recent = self.drawn.is_some_and(|drawn| now.duration_since(drawn) < REDRAW_INTERVAL);
+        // Results of a large cluster arrive faster than a reader can follow.
+        let is_recent = self.drawn.is_some_and(|drawn| drawn.elapsed() < REDRAW_INTERVAL);
         if above.is_empty() && is_recent {
             return Ok(());
         }
-        self.drawn = Some(now);
+        self.drawn = Some(Instant::now());
         let (Width(columns), Height(rows)) = (self.size)().unwrap_or((Width(80), Height(24)));
         let (columns, rows) = (usize::from(columns), usize::from(rows));
         // The screen leaves the last column empty.
-        let viewport = Viewport { columns: columns.saturating_sub(1), rows, now };
-        let block = frame(state, &self.options, &self.focus, viewport);
+        let viewport = Viewport { columns: columns.saturating_sub(1), rows };
+        let block = frame(state, &self.options, &self.focus, viewport, now);
         self.screen.draw(above, block, columns)
     }
 
@@ -134,13 +135,12 @@ impl<W: Write> WatchView<W> {
     }
 }
 
-/// Size of a terminal, and the time of a drawing.
+/// Size of a terminal.
 #[derive(Clone, Copy)]
 pub(super) struct Viewport {
     /// Maximum width of a line.
     pub columns: usize,
     pub rows: usize,
-    pub now: Timestamp,
 }
 
 /// Returns the lines for a terminal: fewer lines than rows. Warnings and the selected node are
@@ -149,9 +149,9 @@ pub(super) fn frame(
     state: &WatchState,
     options: &ViewOptions,
     focus: &Focus,
-    viewport: Viewport,
+    Viewport { columns, rows }: Viewport,
+    now: Timestamp,
 ) -> Vec<Line> {
-    let Viewport { columns, rows, now } = viewport;
     // One line for the title, one for the cursor.
     let room = rows.saturating_sub(2);
     let help = (focus.has_keys && room > MIN_ROOM_FOR_HELP).then(|| keys_help(focus));
@@ -162,8 +162,8 @@ pub(super) fn frame(
             let evictions = evictions(state, view);
             (node_page(&NodePage { view, evictions, focus, now }, columns, room), 0)
         }
-        Some(view) => (selected_list(state, view, options, (room, now)), 0),
-        None => nearest_list(state, options, Viewport { rows: room, ..viewport }),
+        Some(view) => (selected_list(state, view, options, room, now), 0),
+        None => nearest_list(state, options, Viewport { columns, rows: room }, now),
     };
     lines.insert(0, title(state, options, hidden, now));
     lines.extend(help);
@@ -193,7 +193,8 @@ fn selected_list(
     state: &WatchState,
     selected: &NodeView,
     options: &ViewOptions,
-    (room, now): (usize, Timestamp),
+    room: usize,
+    now: Timestamp,
 ) -> Vec<Line> {
     let widths = ColumnWidths::of(state);
     let pods =
@@ -217,7 +218,8 @@ fn selected_list(
 fn nearest_list(
     state: &WatchState,
     options: &ViewOptions,
-    Viewport { columns, rows: room, now }: Viewport,
+    Viewport { columns, rows: room }: Viewport,
+    now: Timestamp,
 ) -> (Vec<Line>, usize) {
     let wrapped = |line: &Line| line.wrapped(columns, WARNING_INDENT);
     let mut lines: Vec<Line> = warnings(state).iter().flat_map(wrapped).collect();

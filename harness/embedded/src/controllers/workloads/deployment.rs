@@ -12,7 +12,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::{Value, json};
 
 use super::pods::Owner;
-use super::reconcile::{PodTemplate, ReconcileError, Reconciled, ReplicaSpec, count};
+use super::workload_spec::{PodTemplateSpec, ReconcileError, Reconciled, ReplicaSpec, nonzero};
 use crate::apiserver::int_or_percent::{Round, scaled};
 use crate::apiserver::{self, WriteOptions, control_plane_version};
 use crate::context::SimContext;
@@ -48,13 +48,13 @@ pub(super) fn sync(object: &Value, ctx: &mut ControllerContext) -> Reconciled {
 /// Returns the ReplicaSet of the current template, and those of earlier templates.
 fn replica_sets(
     object: &Value,
-    template: &PodTemplate,
+    template: &PodTemplateSpec,
     ctx: &SimContext,
 ) -> (Option<Arc<Value>>, Vec<Arc<Value>>) {
     let sets = ctx.store.list(Kind::ReplicaSet, Some(object.namespace()));
     let sets = sets.filter(|set| set.is_controlled_by(object.uid())).cloned();
     let is_current = |set: &Arc<Value>| {
-        let mut own: PodTemplate = set.spec().read("template");
+        let mut own: PodTemplateSpec = set.spec().read("template");
         own.metadata.labels.as_mut().and_then(|labels| labels.remove(TEMPLATE_HASH));
         own == *template
     };
@@ -139,11 +139,11 @@ fn status(object: &Value, spec: &ReplicaSpec, ctx: &SimContext) -> DeploymentSta
     }
     let terminating = || sum(|set| set.terminating_replicas);
     DeploymentStatus {
-        replicas: count(sum(|set| Some(set.replicas))),
-        updated_replicas: current.and_then(|set| count(set.read::<ReplicaSetStatus>("status").replicas)),
-        ready_replicas: count(sum(|set| set.ready_replicas)),
-        available_replicas: count(available),
-        unavailable_replicas: count((total - available).max(0)),
+        replicas: nonzero(sum(|set| Some(set.replicas))),
+        updated_replicas: current.and_then(|set| nonzero(set.read::<ReplicaSetStatus>("status").replicas)),
+        ready_replicas: nonzero(sum(|set| set.ready_replicas)),
+        available_replicas: nonzero(available),
+        unavailable_replicas: nonzero((total - available).max(0)),
         terminating_replicas: control_plane_version(ctx).at_least(35).then(terminating),
         observed_generation: object.generation(),
         ..status
@@ -177,7 +177,7 @@ fn available_condition(
 
 /// Returns the hash of a template. It differs from the real one, which hashes Go's memory, but has
 /// the same characters (`SafeEncodeString`).
-fn hash(template: &PodTemplate) -> String {
+fn hash(template: &PodTemplateSpec) -> String {
     // FNV-1a with 32 bits, as Go's `fnv.New32a`.
     let hash = json!(template)
         .to_string()

@@ -6,9 +6,9 @@ mod deployment;
 mod job;
 mod pods;
 mod queue;
-mod reconcile;
 mod replica_set;
 #[cfg(test)]
 mod tests;
+mod workload_spec;
 
 pub(super) use queue::Workloads;

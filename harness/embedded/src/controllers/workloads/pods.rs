@@ -6,7 +6,7 @@ use std::sync::Arc;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
 use serde_json::{Value, json};
 
-use super::reconcile::PodTemplate;
+use super::workload_spec::PodTemplateSpec;
 use crate::apiserver::{self, DeleteOptions, Status, WriteOptions};
 use crate::controllers::context::ControllerContext;
 use crate::controllers::{owners, recorder};
@@ -56,7 +56,11 @@ impl Owner<'_> {
     }
 
     /// Creates a pod from a template.
-    pub(super) fn create(&self, template: &PodTemplate, ctx: &mut ControllerContext) -> Result<(), Status> {
+    pub(super) fn create(
+        &self,
+        template: &PodTemplateSpec,
+        ctx: &mut ControllerContext,
+    ) -> Result<(), Status> {
         let finalizers = template.metadata.finalizers.clone().unwrap_or_default();
         let metadata = ObjectMeta {
             generate_name: Some(format!("{}-", self.object.name())),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::reconcile::{BATCH, ReconcileError};
+use super::workload_spec::{ReconcileError, SYNC_JOB_BATCH_PERIOD};
 use super::{deployment, job, replica_set};
 use crate::controllers::context::{ControllerContext, ControllerEvent, WorkloadKey};
 use crate::controllers::owners;
@@ -85,9 +85,9 @@ impl Workloads {
     fn pod_changed(&mut self, change: &Change, ctx: &mut ControllerContext) {
         let pod = &change.object;
         self.schedule_owners(change, Kind::ReplicaSet, SOON, ctx);
-        self.schedule_owners(change, Kind::Job, BATCH, ctx);
+        self.schedule_owners(change, Kind::Job, SYNC_JOB_BATCH_PERIOD, ctx);
         if pod.controller().is_none() && change.what != ChangeKind::Deleted {
-            for (kind, wait) in [(Kind::ReplicaSet, SOON), (Kind::Job, BATCH)] {
+            for (kind, wait) in [(Kind::ReplicaSet, SOON), (Kind::Job, SYNC_JOB_BATCH_PERIOD)] {
                 let all = ctx.store.list(kind, Some(pod.namespace()));
                 let mine: Vec<WorkloadKey> = all
                     .filter(|owner| label_selector::selects(owner, pod))
@@ -102,7 +102,8 @@ impl Workloads {
         let job = &change.object;
         let same = change.before.as_ref().is_some_and(|before| before.generation() == job.generation());
         let deleted = change.what == ChangeKind::Deleted;
-        self.schedule(WorkloadKey::of(Kind::Job, job), if same && !deleted { BATCH } else { SOON }, ctx);
+        let wait = if same && !deleted { SYNC_JOB_BATCH_PERIOD } else { SOON };
+        self.schedule(WorkloadKey::of(Kind::Job, job), wait, ctx);
     }
 
     /// Schedules the current and the former controller of an object.

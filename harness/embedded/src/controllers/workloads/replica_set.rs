@@ -9,7 +9,7 @@ use k8s_openapi::api::apps::v1::ReplicaSetStatus;
 use serde_json::Value;
 
 use super::pods::{Owner, deletion_key, is_active, is_terminating_pod};
-use super::reconcile::{ReconcileError, Reconciled, ReplicaSpec, count, number};
+use super::workload_spec::{ReconcileError, Reconciled, ReplicaSpec, nonzero, saturating_i32};
 use crate::apiserver::control_plane_version;
 use crate::context::SimContext;
 use crate::controllers::context::ControllerContext;
@@ -40,13 +40,13 @@ pub(super) fn sync(set: &Value, ctx: &mut ControllerContext) -> Reconciled {
     }
     let labels = spec.template.metadata.labels.unwrap_or_default();
     let has_labels = |pod: &&Arc<Value>| labels.iter().all(|(key, value)| pod.labels().text(key) == value);
-    let ready = number(active.iter().filter(|pod| pod.has_condition("Ready")).count());
+    let ready = saturating_i32(active.iter().filter(|pod| pod.has_condition("Ready")).count());
     let status = ReplicaSetStatus {
-        replicas: number(active.len()),
-        fully_labeled_replicas: count(number(active.iter().filter(has_labels).count())),
-        ready_replicas: count(ready),
+        replicas: saturating_i32(active.len()),
+        fully_labeled_replicas: nonzero(saturating_i32(active.iter().filter(has_labels).count())),
+        ready_replicas: nonzero(ready),
         // A ready pod is available at once: `minReadySeconds` is not implemented.
-        available_replicas: count(ready),
+        available_replicas: nonzero(ready),
         terminating_replicas: terminating_replicas(&all, ctx),
         observed_generation: set.generation(),
         conditions: None,
@@ -58,6 +58,6 @@ pub(super) fn sync(set: &Value, ctx: &mut ControllerContext) -> Reconciled {
 /// Returns the number of pods that are being deleted
 /// (`DeploymentReplicaSetTerminatingReplicas`, KEP-3973), since 1.35.
 fn terminating_replicas(pods: &[Arc<Value>], ctx: &SimContext) -> Option<i32> {
-    let terminating = || number(pods.iter().filter(|pod| is_terminating_pod(pod)).count());
+    let terminating = || saturating_i32(pods.iter().filter(|pod| is_terminating_pod(pod)).count());
     control_plane_version(ctx).at_least(35).then(terminating)
 }

@@ -26,6 +26,9 @@ use crate::storage::{Change, ChangeKind, WatchChannel};
 /// Length of a watch without `timeoutSeconds`. A real API server chooses 30 to 60 minutes at
 /// random.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(45 * 60);
+/// Largest length of a watch: ten years. The clock cannot represent the end of every length that a
+/// request may state.
+const MAX_TIMEOUT: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
 /// Interval of bookmarks.
 const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);
 /// Time between the last bookmark and the end (`bookmarkFrequency` and the deadline of
@@ -34,13 +37,22 @@ const LAST_BOOKMARK: Duration = Duration::from_secs(2);
 
 /// Handles GET with `watch`: streams events as lines of JSON until the timeout.
 pub(crate) fn watch(cluster: &Cluster, request: &ApiRequest, endpoint: Endpoint) -> Result<Response, Status> {
+    let chunks = unfold(open(cluster, request, endpoint)?, |mut watch| async move {
+        let chunk = watch.next_chunk().await?;
+        Some((Ok::<_, Infallible>(Bytes::from(chunk)), watch))
+    });
+    Ok(responses::with_body(200, "application/json", Body::from_stream(chunks)))
+}
+
+/// Opens the watch of a request, with its initial events in the buffer.
+fn open(cluster: &Cluster, request: &ApiRequest, endpoint: Endpoint) -> Result<Watch, Status> {
     let selector = ObjectSelector::from_query(&request.query, endpoint.view.resource.source)?;
     let version = resource_version(&request.query)?;
     let send_initial_events = send_initial_events(&request.query)?;
     let now = Instant::now();
-    let deadline = now + request.query.timeout()?.unwrap_or(DEFAULT_TIMEOUT);
+    let deadline = now + request.query.timeout()?.unwrap_or(DEFAULT_TIMEOUT).min(MAX_TIMEOUT);
     let bookmarks = request.query.is_true("allowWatchBookmarks");
-    let watch = cluster.with(|simulation| {
+    Ok(cluster.with(|simulation| {
         let mut watch = Watch {
             cluster: cluster.clone(),
             namespace: request.target.namespace.clone(),
@@ -68,12 +80,7 @@ pub(crate) fn watch(cluster: &Cluster, request: &ApiRequest, endpoint: Endpoint)
             Some(version) => watch.send_changes_since(version, simulation),
         }
         watch
-    });
-    let chunks = unfold(watch, |mut watch| async move {
-        let chunk = watch.next_chunk().await?;
-        Some((Ok::<_, Infallible>(Bytes::from(chunk)), watch))
-    });
-    Ok(responses::with_body(200, "application/json", Body::from_stream(chunks)))
+    }))
 }
 
 /// Reads `sendInitialEvents` and validates it as `validateWatchOptions`.
@@ -141,16 +148,22 @@ impl Watch {
                 biased;
                 () = self.interruptions.next() => self.end_if_interrupted(),
                 () = self.channel.next() => {}
-                () = sleep_until(bookmark), if self.next_bookmark.is_some() => {
-                    let current = self.cluster.with(|simulation| simulation.store.version());
-                    self.send_new_changes();
-                    self.sent_version = self.sent_version.max(current);
-                    self.send_bookmark(false);
-                    self.next_bookmark = next_bookmark(Instant::now(), self.deadline);
-                }
+                () = sleep_until(bookmark), if self.next_bookmark.is_some() => self.send_due_bookmark(),
                 () = sleep_until(self.deadline) => return None,
             }
         }
+    }
+
+    /// Sends new changes, and a bookmark unless they end the watch.
+    fn send_due_bookmark(&mut self) {
+        let current = self.cluster.with(|simulation| simulation.store.version());
+        self.send_new_changes();
+        if self.is_done {
+            return;
+        }
+        self.sent_version = self.sent_version.max(current);
+        self.send_bookmark(false);
+        self.next_bookmark = next_bookmark(Instant::now(), self.deadline);
     }
 
     /// Ends the watch, with or without an error, if the fault script interrupts it.
@@ -279,5 +292,41 @@ impl Watch {
         // Serializing a value to memory cannot fail.
         self.buffer.extend(serde_json::to_vec(object).unwrap_or_else(|_| b"null".to_vec()));
         self.buffer.extend_from_slice(b"}\n");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use evictlab_rules::KubeletVersion;
+    use http::{HeaderMap, Method};
+
+    use super::*;
+    use crate::http::request::Target;
+    use crate::http::resource;
+    use crate::http::view::View;
+    use crate::options::{NodeOptions, Options};
+    use crate::resource::Kind;
+
+    #[tokio::test]
+    async fn an_expired_watch_ends_without_a_bookmark() {
+        let node = NodeOptions::new("worker", KubeletVersion::from_minor(33));
+        let options = Options::new(7, "2026-01-01T00:00:00Z".parse().unwrap(), vec![node]);
+        let cluster = Cluster::new(options).unwrap();
+        let request = ApiRequest {
+            method: Method::GET,
+            target: Target::parse("/api/v1/namespaces/default/configmaps").unwrap(),
+            query: Query::default(),
+            representation: Representation::default(),
+            headers: HeaderMap::new(),
+            body: Bytes::new(),
+        };
+        let resource = resource::find(&request.target).unwrap();
+        let view = View::from_request(&cluster, &request, resource).unwrap();
+        let mut watch = open(&cluster, &request, Endpoint { view, kind: Kind::ConfigMap }).unwrap();
+        watch.buffer.clear();
+        cluster.with(|simulation| simulation.store.forget_history());
+        watch.send_due_bookmark();
+        let sent = String::from_utf8(watch.buffer).unwrap();
+        assert!(sent.starts_with(r#"{"type":"ERROR","#) && sent.lines().count() == 1, "{sent}");
     }
 }

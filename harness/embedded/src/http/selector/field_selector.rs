@@ -4,6 +4,7 @@
 
 use serde_json::Value;
 
+use super::error::SelectorError;
 use crate::http::resource::Source;
 use crate::resource::{Kind, Scope};
 
@@ -35,13 +36,19 @@ enum Field {
 
 impl FieldSelector {
     /// Parses a selector such as `spec.nodeName=a,status.phase!=Failed` for a resource.
-    pub(crate) fn parse(text: &str, source: Source) -> Result<Self, String> {
-        split(text)
-            .iter()
-            .filter(|part| !part.is_empty())
-            .map(|part| Requirement::parse(part, source))
-            .collect::<Result<_, _>>()
-            .map(Self)
+    ///
+    /// # Errors
+    /// The first syntax error in the order of the sorted parts; without one, the first field that
+    /// cannot be selected.
+    pub(crate) fn parse(selector: &str, source: Source) -> Result<Self, SelectorError> {
+        let mut parts = split(selector);
+        parts.sort_unstable();
+        let terms = parts.iter().filter(|part| !part.is_empty()).map(|part| Term::parse(part, selector));
+        let terms = terms.collect::<Result<Vec<_>, _>>()?;
+        let requirement = |Term { label, value, is_equal }: Term| {
+            Ok::<_, SelectorError>(Requirement { field: selectable_field(label, source)?, value, is_equal })
+        };
+        terms.into_iter().map(requirement).collect::<Result<_, _>>().map(Self)
     }
 
     /// Returns true if a stored object meets all requirements.
@@ -74,8 +81,8 @@ fn text_at<'a>(object: &'a Value, path: &str) -> &'a str {
     path.split('/').skip(1).fold(object, |object, name| &object[name]).as_str().unwrap_or_default()
 }
 
-fn selectable_field(label: &str, source: Source) -> Result<Field, String> {
-    let unknown = || format!("field label not supported: {label}");
+fn selectable_field(label: &str, source: Source) -> Result<Field, SelectorError> {
+    let unsupported = || SelectorError::UnsupportedField(label.to_owned());
     let kind = source.kind();
     if label == "metadata.name" {
         return Ok(Field::Text("/metadata/name"));
@@ -96,15 +103,11 @@ fn selectable_field(label: &str, source: Source) -> Result<Field, String> {
         (Source::Stored(Kind::Node), "spec.unschedulable") => Field::Bool("/spec/unschedulable"),
         (Source::Stored(Kind::Namespace), "status.phase") => Field::Text("/status/phase"),
         (Source::Stored(Kind::Job), "status.successful") => Field::Int("/status/succeeded"),
-        (Source::Stored(Kind::Job), _) => return Err(format!("field label {label:?} not supported for Job")),
-        (Source::Stored(Kind::Event), label) => event_field(label).ok_or_else(unknown)?,
-        (Source::Stored(Kind::Pod | Kind::Node | Kind::Namespace), _) => return Err(unknown()),
+        (Source::Stored(Kind::Job), _) => return Err(SelectorError::UnsupportedJobField(label.to_owned())),
+        (Source::Stored(Kind::Event), label) => event_field(label).ok_or_else(unsupported)?,
+        (Source::Stored(Kind::Pod | Kind::Node | Kind::Namespace), _) => return Err(unsupported()),
         // runtime.DefaultMetaV1FieldSelectorConversion
-        _ => {
-            return Err(format!(
-                "{label:?} is not a known field selector: only \"metadata.name\", \"metadata.namespace\""
-            ));
-        }
+        _ => return Err(SelectorError::UnknownField(label.to_owned())),
     })
 }
 
@@ -148,19 +151,28 @@ fn split(text: &str) -> Vec<String> {
     parts
 }
 
-impl Requirement {
-    fn parse(part: &str, source: Source) -> Result<Self, String> {
-        let invalid = || format!("invalid selector: '{part}'; can't understand '{part}'");
+/// A part of a selector.
+struct Term<'a> {
+    label: &'a str,
+    value: String,
+    is_equal: bool,
+}
+
+impl<'a> Term<'a> {
+    fn parse(part: &'a str, selector: &str) -> Result<Self, SelectorError> {
+        let invalid =
+            || SelectorError::MissingOperator { selector: selector.to_owned(), part: part.to_owned() };
         let (label, value) = part.split_once('=').ok_or_else(invalid)?;
         let (label, value, is_equal) = match label.strip_suffix('!') {
             Some(label) => (label, value, false),
             None => (label, value.strip_prefix('=').unwrap_or(value), true),
         };
-        Ok(Self { field: selectable_field(label, source)?, value: unescape(value)?, is_equal })
+        Ok(Self { label, value: unescape(value)?, is_equal })
     }
 }
 
-fn unescape(value: &str) -> Result<String, String> {
+/// Removes the backslashes before `\`, `,` and `=` (`fields.UnescapeValue`).
+fn unescape(value: &str) -> Result<String, SelectorError> {
     let mut unescaped = String::new();
     let mut characters = value.chars();
     while let Some(character) = characters.next() {
@@ -168,11 +180,11 @@ fn unescape(value: &str) -> Result<String, String> {
             '\\' => match characters.next() {
                 Some(escaped @ ('\\' | ',' | '=')) => unescaped.push(escaped),
                 other => {
-                    let other = other.map(String::from).unwrap_or_default();
-                    return Err(format!("invalid field selector: invalid escape sequence: \\{other}"));
+                    let sequence = ['\\'].into_iter().chain(other).collect();
+                    return Err(SelectorError::EscapeSequence(sequence));
                 }
             },
-            '=' => return Err(format!("invalid field selector: unescaped character in value: {character}")),
+            '=' => return Err(SelectorError::UnescapedCharacter(character)),
             character => unescaped.push(character),
         }
     }
@@ -215,7 +227,7 @@ mod tests {
 
     #[test]
     fn rejects_unsupported_fields() {
-        let error = |text, source| FieldSelector::parse(text, source).unwrap_err();
+        let error = |text, source| FieldSelector::parse(text, source).unwrap_err().to_string();
         assert_eq!(error("spec.foo=a", POD), "field label not supported: spec.foo");
         assert_eq!(
             error("regarding.name=a", Source::Stored(Kind::Event)),
@@ -227,6 +239,23 @@ mod tests {
         );
         let leases = error("spec.holderIdentity=a", Source::Stored(Kind::Lease));
         assert!(leases.contains("is not a known field selector"), "{leases}");
-        assert!(error("metadata.name", POD).starts_with("invalid selector: "));
+    }
+
+    #[test]
+    fn errors_are_those_of_the_api_server() {
+        for (text, expected) in [
+            (
+                "metadata.name=p,spec.foo",
+                "invalid selector: 'metadata.name=p,spec.foo'; can't understand 'spec.foo'",
+            ),
+            ("status.phase=a=b", "invalid field selector: unescaped character in value: 61"),
+            (r"status.phase=a\b", r"invalid field selector: invalid escape sequence: \b"),
+            ("status.phase=a\\", r"invalid field selector: invalid escape sequence: \"),
+            // All parts are parsed, in the order of the alphabet, before any field is looked up.
+            ("spec.foo=a,z,b", "invalid selector: 'spec.foo=a,z,b'; can't understand 'b'"),
+            ("z=1,a=1", "field label not supported: a"),
+        ] {
+            assert_eq!(FieldSelector::parse(text, POD).unwrap_err().to_string(), expected, "{text}");
+        }
     }
 }

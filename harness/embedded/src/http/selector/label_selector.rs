@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::error::SelectorError;
 use crate::apiserver::{label_value, qualified_name};
 use crate::resource::label_selector::Operator;
 
@@ -18,7 +19,7 @@ struct Requirement {
 
 impl LabelSelector {
     /// Parses a selector such as `app=a,tier in (x, y),!gone`.
-    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+    pub(crate) fn parse(text: &str) -> Result<Self, SelectorError> {
         let requirements = split(text)?;
         requirements.iter().map(|part| Requirement::parse(part)).collect::<Result<_, _>>().map(Self)
     }
@@ -32,7 +33,7 @@ impl LabelSelector {
 }
 
 impl Requirement {
-    fn parse(part: &str) -> Result<Self, String> {
+    fn parse(part: &str) -> Result<Self, SelectorError> {
         let part = part.trim();
         let (key, operator, values) = if let Some(key) = part.strip_prefix('!') {
             (key, Operator::DoesNotExist, Vec::new())
@@ -49,7 +50,7 @@ impl Requirement {
             match head.split_whitespace().collect::<Vec<_>>()[..] {
                 [key, "in"] => (key, Operator::In, values),
                 [key, "notin"] => (key, Operator::NotIn, values),
-                _ => return Err(format!("unable to parse requirement: found {part:?}, expected: in, notin")),
+                _ => return Err(SelectorError::LabelOperator(part.to_owned())),
             }
         } else {
             (part, Operator::Exists, Vec::new())
@@ -59,7 +60,7 @@ impl Requirement {
 }
 
 /// Splits at commas outside of parentheses.
-fn split(text: &str) -> Result<Vec<String>, String> {
+fn split(text: &str) -> Result<Vec<String>, SelectorError> {
     if text.trim().is_empty() {
         return Ok(Vec::new());
     }
@@ -67,9 +68,7 @@ fn split(text: &str) -> Result<Vec<String>, String> {
     let mut in_parentheses = false;
     for character in text.chars() {
         match character {
-            '(' if in_parentheses => {
-                return Err(format!("unable to parse requirement: found '(' twice in {text:?}"));
-            }
+            '(' if in_parentheses => return Err(SelectorError::NestedParenthesis(text.to_owned())),
             '(' => in_parentheses = true,
             ')' => in_parentheses = false,
             ',' if !in_parentheses => {
@@ -83,36 +82,32 @@ fn split(text: &str) -> Result<Vec<String>, String> {
         }
     }
     if in_parentheses {
-        return Err(format!("unable to parse requirement: expected ')' in {text:?}"));
+        return Err(SelectorError::UnclosedParenthesis(text.to_owned()));
     }
     Ok(parts)
 }
 
-fn parse_key(text: &str) -> Result<String, String> {
+fn parse_key(text: &str) -> Result<String, SelectorError> {
     let text = text.trim();
     match qualified_name(text).first() {
         None => Ok(text.to_owned()),
-        Some(error) => Err(format!("unable to parse requirement: <nil>: Invalid value: {text:?}: {error}")),
+        Some(problem) => Err(SelectorError::LabelKey { key: text.to_owned(), problem: problem.clone() }),
     }
 }
 
-fn parse_value(text: &str) -> Result<String, String> {
+fn parse_value(text: &str) -> Result<String, SelectorError> {
     let text = text.trim();
     match label_value(text).first() {
         None => Ok(text.to_owned()),
-        Some(error) => {
-            Err(format!("unable to parse requirement: values[0][]: Invalid value: {text:?}: {error}"))
-        }
+        Some(problem) => Err(SelectorError::LabelValue { value: text.to_owned(), problem: problem.clone() }),
     }
 }
 
-fn parse_number(text: &str) -> Result<String, String> {
+fn parse_number(text: &str) -> Result<String, SelectorError> {
     let text = text.trim();
     match text.parse::<i64>() {
         Ok(number) => Ok(number.to_string()),
-        Err(_) => Err(format!(
-            "unable to parse requirement: values[0]: Invalid value: {text:?}: for 'Gt', 'Lt' operators, the value must be an integer"
-        )),
+        Err(_) => Err(SelectorError::LabelNumber(text.to_owned())),
     }
 }
 

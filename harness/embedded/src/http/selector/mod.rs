@@ -1,5 +1,6 @@
 //! Label and field selectors of requests.
 
+mod error;
 mod field_selector;
 mod label_selector;
 mod object_selector;

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::error::SelectorError;
 use super::field_selector::FieldSelector;
 use super::label_selector::LabelSelector;
 use crate::apiserver::Status;
@@ -22,9 +23,10 @@ impl ObjectSelector {
     /// # Errors
     /// 400 for an invalid selector.
     pub(crate) fn from_query(query: &Query, source: Source) -> Result<Self, Status> {
+        let invalid = |error: SelectorError| Status::bad_request(error.to_string());
         Ok(Self {
-            labels: LabelSelector::parse(query.text("labelSelector")).map_err(Status::bad_request)?,
-            fields: FieldSelector::parse(query.text("fieldSelector"), source).map_err(Status::bad_request)?,
+            labels: LabelSelector::parse(query.text("labelSelector")).map_err(invalid)?,
+            fields: FieldSelector::parse(query.text("fieldSelector"), source).map_err(invalid)?,
         })
     }
 

@@ -124,6 +124,15 @@ async fn sends_changes_since_a_version_unless_forgotten() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn accepts_any_timeout() {
+    let lab = Lab::new().await;
+    for seconds in [i64::MAX, i64::MAX / 2, -1] {
+        let mut watch = lab.watch(&format!("{MAPS}?watch=1&timeoutSeconds={seconds}")).await;
+        assert_eq!(watch.summary().await.as_deref(), Some("ADDED kube-root-ca.crt"), "{seconds}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn equal_runs_send_equal_events() {
     let run = async || {
         let lab = Lab::new().await;

@@ -22,6 +22,11 @@ pub(crate) enum ConfigError {
     /// The eviction thresholds are invalid.
     #[error("failed to run Kubelet: {0}")]
     Thresholds(#[from] ThresholdConfigError),
+    /// The settings of log rotation are invalid.
+    #[error(
+        "failed to run Kubelet: failed to create kubelet: failed to initialize container log manager: {0}"
+    )]
+    Logs(String),
     /// The reserved resources exceed the capacity.
     #[error("invalid Node Allocatable configuration. {0}")]
     Allocatable(String),

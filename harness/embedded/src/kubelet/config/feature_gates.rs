@@ -10,7 +10,7 @@ const TABLE: &str = include_str!("feature_gates.txt");
 /// Newest minor of the table. Newer kubelets have the states of this minor, and accept other names.
 const NEWEST: u32 = 37;
 
-/// What the feature gates of a kubelet switch on.
+/// Effects of the feature gates of a kubelet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FeatureGates {
     /// Evicted and preempted pods get the condition `DisruptionTarget`: `PodDisruptionConditions`,

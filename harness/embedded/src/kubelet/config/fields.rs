@@ -4,8 +4,7 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use evictlab_rules::KubeletVersion;
-use evictlab_rules::threshold::parse_grace_period;
+use evictlab_rules::{KubeletVersion, parse_go_duration};
 use serde_json::{Map, Value, json};
 
 use super::error::ConfigError;
@@ -198,7 +197,7 @@ pub(super) fn length(value: &Value) -> Option<Duration> {
 
 fn length_of(text: &str) -> Option<Duration> {
     let unit = text.ends_with(['s', 'm', 'h']);
-    parse_grace_period(text).ok().filter(|_| unit || text == "0")
+    Duration::try_from(parse_go_duration(text).ok()?).ok().filter(|_| unit || text == "0")
 }
 
 /// Formats a duration as Go does: `5m0s`, `1.5s`, `100ms`.

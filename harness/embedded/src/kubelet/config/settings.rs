@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use evictlab_rules::quantity::Quantity;
+use evictlab_rules::quantity::{MIB, Quantity};
 use evictlab_rules::threshold::{
     Signal, Threshold, ThresholdConfig, ThresholdValue, parse_threshold_config_of,
 };
@@ -15,6 +15,9 @@ use super::fields::length;
 use crate::defect::Defect;
 use crate::kubelet::identity::Identity;
 use crate::options::CgroupVersion;
+
+/// Default of `containerLogMonitorInterval`.
+const LOG_MONITOR_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Settings of a running kubelet.
 #[derive(Clone, Debug)]
@@ -45,8 +48,18 @@ pub(crate) struct Settings {
     pub pods_task_limit: Option<u64>,
     /// `imageMinimumGCAge`.
     pub image_min_age: Duration,
+    /// `imageGCHighThresholdPercent`.
+    pub image_gc_high: u64,
+    /// `imageGCLowThresholdPercent`.
+    pub image_gc_low: u64,
     /// `maxPods`.
     pub max_pods: u64,
+    /// `containerLogMaxSize`, in bytes; `None` disables the rotation of logs.
+    pub log_max_size: Option<u64>,
+    /// `containerLogMaxFiles`.
+    pub log_max_files: usize,
+    /// `containerLogMonitorInterval`; 10 s before 1.30.
+    pub log_monitor_interval: Duration,
 }
 
 impl Default for Settings {
@@ -65,7 +78,12 @@ impl Default for Settings {
             pods_limit: None,
             pods_task_limit: None,
             image_min_age: Duration::from_secs(120),
+            image_gc_high: 85,
+            image_gc_low: 80,
             max_pods: 110,
+            log_max_size: Some(10 * MIB),
+            log_max_files: 5,
+            log_monitor_interval: LOG_MONITOR_INTERVAL,
         }
     }
 }
@@ -78,6 +96,7 @@ impl Settings {
     pub(super) fn read(all: &Map<String, Value>, identity: &Identity) -> Result<Self, ConfigError> {
         let is = |field: &str| all.get(field).and_then(Value::as_bool).unwrap_or(false);
         let number = |field: &str| all.get(field).and_then(Value::as_i64);
+        let percentage = |field: &str| number(field).and_then(|percent| u64::try_from(percent).ok());
         // Before the validation of other fields.
         let gates = FeatureGates::read(all, &identity.version).map_err(ConfigError::FeatureGates)?;
         let v1 = identity.cgroup == CgroupVersion::V1;
@@ -92,6 +111,12 @@ impl Settings {
             )));
         }
         let mut invalid = invalid_percentages(&number);
+        if let Some(files) = number("containerLogMaxFiles").filter(|files| *files <= 1) {
+            if !identity.version.at_least(33) {
+                return Err(ConfigError::Logs(format!("invalid MaxFiles {files}, must be > 1")));
+            }
+            invalid.push("invalid configuration: containerLogMaxFiles must be greater than 1".to_owned());
+        }
         let enforced = texts(all.get("enforceNodeAllocatable"));
         invalid.extend(invalid_enforcements(&enforced));
         match &invalid[..] {
@@ -124,7 +149,17 @@ impl Settings {
             pods_limit: left_for_pods("memory", identity.options.memory),
             pods_task_limit: left_for_pods("pid", identity.options.max_pid),
             image_min_age: all.get("imageMinimumGCAge").and_then(length).unwrap_or_default(),
+            image_gc_high: percentage("imageGCHighThresholdPercent").unwrap_or(85),
+            image_gc_low: percentage("imageGCLowThresholdPercent").unwrap_or(80),
             max_pods: number("maxPods").and_then(|pods| u64::try_from(pods).ok()).unwrap_or(110),
+            log_max_size: log_max_size(all)?,
+            log_max_files: number("containerLogMaxFiles")
+                .and_then(|files| usize::try_from(files).ok())
+                .unwrap_or(5),
+            log_monitor_interval: all
+                .get("containerLogMonitorInterval")
+                .and_then(length)
+                .unwrap_or(LOG_MONITOR_INTERVAL),
             thresholds,
             reserved,
         };
@@ -189,7 +224,16 @@ fn invalid_percentages(number: &dyn Fn(&str) -> Option<i64>) -> Vec<String> {
             "invalid configuration: {field} (--{flag}) {stated} must be between 0 and 100, inclusive"
         ))
     };
-    percentages.into_iter().filter_map(is_invalid).collect()
+    let mut invalid: Vec<String> = percentages.into_iter().filter_map(is_invalid).collect();
+    if let [Some(high), Some(low)] = percentages.map(|(field, _)| number(field))
+        && low >= high
+    {
+        invalid.push(format!(
+            "invalid configuration: imageGCLowThresholdPercent (--image-gc-low-threshold) {low} must be less than \
+             imageGCHighThresholdPercent (--image-gc-high-threshold) {high}"
+        ));
+    }
+    invalid
 }
 
 fn invalid_enforcements(enforced: &[String]) -> Vec<String> {
@@ -210,6 +254,18 @@ fn invalid_enforcements(enforced: &[String]) -> Vec<String> {
         )
     };
     unknown.map(message).collect()
+}
+
+/// Returns `containerLogMaxSize` in bytes; `None` if it is negative.
+fn log_max_size(all: &Map<String, Value>) -> Result<Option<u64>, ConfigError> {
+    let text = all.get("containerLogMaxSize").and_then(Value::as_str).unwrap_or("10Mi");
+    let size: Quantity = text.parse().map_err(|_| {
+        ConfigError::Logs(format!(
+            "failed to parse container log max size {text:?}: quantities must match the regular expression \
+             '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+        ))
+    })?;
+    Ok(u64::try_from(size.value()).ok())
 }
 
 fn texts(value: Option<&Value>) -> Vec<String> {

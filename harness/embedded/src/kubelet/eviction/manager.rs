@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use evictlab_rules::KubeletVersion;
-use evictlab_rules::message::ThresholdClause;
+use evictlab_rules::message::{STARVED_RESOURCE_KEY, ThresholdClause};
 use evictlab_rules::pod::{Pod, SYSTEM_CRITICAL_PRIORITY};
 use evictlab_rules::ranking::RankedPod;
 use evictlab_rules::summary::{NodeStats, Sample};
@@ -358,7 +358,11 @@ impl Manager {
             true => FsLayout::Single,
             false => self.settings.disks,
         };
-        if self.lacks_ranking { &[] } else { reclaim_actions(&self.version, pressure.signal(), layout) }
+        let signal = pressure.signal();
+        if signal.resource() == Resource::Inodes && self.has(Defect::InodeReclaimKeepsImages) {
+            return &[ReclaimAction::DeleteContainers];
+        }
+        if self.lacks_ranking { &[] } else { reclaim_actions(&self.version, signal, layout) }
     }
 
     /// Plans the eviction for a threshold. Equal candidates keep their order.
@@ -472,7 +476,7 @@ impl Manager {
             }
             let message = messages.into_iter().next()?;
             let annotations =
-                || BTreeMap::from([("starved_resource".to_owned(), "ephemeral-storage".to_owned())]);
+                || BTreeMap::from([(STARVED_RESOURCE_KEY.to_owned(), "ephemeral-storage".to_owned())]);
             Some(Victim {
                 at,
                 message: message.to_string(),

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use evictlab_rules::KubeletVersion;
 use evictlab_rules::message::{
-    Annotations, NodePressure, Offender, PressureEviction, ThresholdClause, container_usage,
-    pressure_eviction, reportable_containers,
+    Annotations, NodePressure, OFFENDING_CONTAINERS_USAGE_KEY, OFFENDING_POD_KEY, OFFENDING_POD_USAGE_KEY,
+    Offender, PressureEviction, STARVED_RESOURCE_KEY, ThresholdClause, container_usage, pressure_eviction,
+    reportable_containers,
 };
 use evictlab_rules::pod::Pod;
 use evictlab_rules::quantity::{MIB, Quantity};
@@ -42,9 +43,9 @@ pub(super) fn eviction_texts(
     let annotations = annotations.filter(|_| !is_missing).map(|annotations| {
         let mut all = annotations.to_map();
         for (defect, keys) in [
-            (Defect::AnnotationsOmitResource, &["starved_resource"][..]),
-            (Defect::AnnotationsOmitUsage, &["offending_containers_usage"]),
-            (Defect::AnnotationsOmitPod, &["offending_pod", "offending_pod_usage"]),
+            (Defect::AnnotationsOmitResource, &[STARVED_RESOURCE_KEY][..]),
+            (Defect::AnnotationsOmitUsage, &[OFFENDING_CONTAINERS_USAGE_KEY]),
+            (Defect::AnnotationsOmitPod, &[OFFENDING_POD_KEY, OFFENDING_POD_USAGE_KEY]),
         ] {
             all.retain(|key, _| !(has(defect) && keys.contains(&key.as_str())));
         }

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Metrics.
+/// Counts of evictions and preemptions, and ages of the statistics that evictions were decided by.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Metrics {
+pub(crate) struct EvictionMetrics {
     /// Evictions by signal or limit.
     evictions: BTreeMap<&'static str, u64>,
     /// Preemptions by the missing resource.
@@ -15,7 +15,7 @@ pub(crate) struct Metrics {
     stats_ages: BTreeMap<&'static str, (u64, f64)>,
 }
 
-impl Metrics {
+impl EvictionMetrics {
     /// Counts an eviction by its signal or limit.
     pub(in crate::kubelet) fn count_eviction(&mut self, signal: &'static str) {
         *self.evictions.entry(signal).or_default() += 1;
@@ -39,10 +39,8 @@ impl Metrics {
         let mut text = String::new();
         let evictions = self.evictions.iter().map(|(signal, count)| (*signal, *count));
         let preemptions = self.preemptions.iter().map(|(resource, count)| (resource.as_str(), *count));
-        let help = "Cumulative number of pod evictions by eviction signal";
-        write_counter(&mut text, ("kubelet_evictions", help, "eviction_signal"), evictions);
-        let help = "Cumulative number of pod preemptions by preemption resource";
-        write_counter(&mut text, ("kubelet_preemptions", help, "preemption_signal"), preemptions);
+        EVICTIONS.write(&mut text, evictions);
+        PREEMPTIONS.write(&mut text, preemptions);
         self.write_stats_ages(&mut text);
         text
     }
@@ -64,16 +62,34 @@ impl Metrics {
     }
 }
 
-fn write_counter<'a>(
-    text: &mut String,
-    (name, help, label): (&str, &str, &str),
-    values: impl Iterator<Item = (&'a str, u64)>,
-) {
-    for (index, (value, count)) in values.enumerate() {
-        if index == 0 {
-            *text += &format!("# HELP {name} [ALPHA] {help}\n# TYPE {name} counter\n");
+/// A counter with one label.
+struct Counter {
+    name: &'static str,
+    help: &'static str,
+    label: &'static str,
+}
+
+const EVICTIONS: Counter = Counter {
+    name: "kubelet_evictions",
+    help: "Cumulative number of pod evictions by eviction signal",
+    label: "eviction_signal",
+};
+const PREEMPTIONS: Counter = Counter {
+    name: "kubelet_preemptions",
+    help: "Cumulative number of pod preemptions by preemption resource",
+    label: "preemption_signal",
+};
+
+impl Counter {
+    /// Writes the counts by the value of the label. Does not write anything without counts.
+    fn write<'a>(&self, text: &mut String, counts: impl Iterator<Item = (&'a str, u64)>) {
+        let Self { name, help, label } = self;
+        for (index, (value, count)) in counts.enumerate() {
+            if index == 0 {
+                *text += &format!("# HELP {name} [ALPHA] {help}\n# TYPE {name} counter\n");
+            }
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "{name}{{{label}=\"{value}\"}} {count}");
         }
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, "{name}{{{label}=\"{value}\"}} {count}");
     }
 }

@@ -6,6 +6,7 @@ use evictlab_rules::threshold::ReclaimAction;
 
 use crate::defect::Defect;
 use crate::kubelet::state::Kubelet;
+use crate::kubelet::status::ImageDeletion;
 use crate::machine::Machine;
 use crate::sim::Time;
 
@@ -27,8 +28,13 @@ impl Kubelet {
                         true => Duration::ZERO,
                         false => self.config.settings.image_min_age,
                     };
-                    let with_pinned = self.has(Defect::ReclaimDeletesPinned);
-                    self.status.images.delete_unused(&self.pods.images_in_use(), min_age, with_pinned, now);
+                    let deletion = ImageDeletion {
+                        used: self.pods.images_in_use(),
+                        min_age,
+                        with_pinned: self.has(Defect::ReclaimDeletesPinned),
+                        bytes: u64::MAX,
+                    };
+                    self.status.images.delete_unused(&deletion, now);
                 }
             }
         }

@@ -7,7 +7,7 @@ use evictlab_rules::summary::MemoryStats;
 use evictlab_rules::threshold::{Signal, Threshold};
 
 use super::manager::{Manager, Victim};
-use super::metrics::Metrics;
+use super::metrics::EvictionMetrics;
 use crate::kubelet::pods::ActivePod;
 use crate::machine::Cgroup;
 use crate::sim::Time;
@@ -21,8 +21,8 @@ pub(crate) struct Eviction {
     pub(super) notifiers: Vec<Notifier>,
     /// Time at which the notifiers were last armed.
     pub(super) armed: Option<Time>,
-    /// Metrics.
-    pub metrics: Metrics,
+    /// Metrics of evictions and preemptions.
+    pub metrics: EvictionMetrics,
 }
 
 /// Index of the sync loop.

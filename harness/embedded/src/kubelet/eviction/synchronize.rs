@@ -17,7 +17,7 @@ use crate::defect::Defect;
 use crate::kubelet::event::{EvictionEvent, KubeletEvent};
 use crate::kubelet::log::Level;
 use crate::kubelet::pods::{ActivePod, PodEviction};
-use crate::kubelet::recorder::ObjectReference;
+use crate::kubelet::recorder::EventObject;
 use crate::kubelet::state::Kubelet;
 use crate::machine::Machine;
 use crate::resource::{EventBody, ObjectExt};
@@ -213,7 +213,7 @@ impl Kubelet {
             true => EventBody::normal("EvictionThresholdMet", &message),
             false => EventBody::warning("EvictionThresholdMet", &message),
         };
-        self.record_event(ObjectReference::Node, event, ctx);
+        self.record_event(EventObject::Node, event, ctx);
     }
 
     /// Ranks the pods, and returns the plan; `None` without pods.
@@ -319,8 +319,8 @@ impl Kubelet {
     pub(super) fn record_evicted(&mut self, job: &PlannedEviction, ctx: &mut SimContext) {
         let Victim { message, annotations, .. } = &job.victim;
         let about = match self.has(Defect::EvictedEventOfNode) {
-            true => ObjectReference::Node,
-            false => ObjectReference::Pod(&job.pod.object, None),
+            true => EventObject::Node,
+            false => EventObject::Pod(&job.pod.object, None),
         };
         let event = match self.has(Defect::EvictedEventNormal) {
             true => EventBody::normal("Evicted", message),

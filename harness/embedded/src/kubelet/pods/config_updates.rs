@@ -15,7 +15,7 @@ use super::worker::{Stage, Worker};
 use crate::context::SimContext;
 use crate::defect::Defect;
 use crate::kubelet::event::PodEvent;
-use crate::kubelet::recorder::ObjectReference;
+use crate::kubelet::recorder::EventObject;
 use crate::kubelet::state::Kubelet;
 use crate::machine::Machine;
 use crate::resource::{EventBody, Kind, ObjectExt, Phase, PodStatus};
@@ -145,7 +145,7 @@ impl Kubelet {
             return;
         }
         let Some(message) = self.rejects(&worker.object) else { return };
-        let object = ObjectReference::Pod(&worker.object, None);
+        let object = EventObject::Pod(&worker.object, None);
         self.record_event(object, EventBody::warning("Evicted", &message), ctx);
         let message = format!("Pod was rejected: {message}");
         let reason = Reason { reason: "Evicted", message, disruption: None };
@@ -156,7 +156,7 @@ impl Kubelet {
         let Rejection { reason, message } = rejection;
         if !self.has(Defect::AdmissionWithoutEvent) {
             self.record_event(
-                ObjectReference::Pod(&worker.object, None),
+                EventObject::Pod(&worker.object, None),
                 EventBody::warning(&reason, &message),
                 ctx,
             );

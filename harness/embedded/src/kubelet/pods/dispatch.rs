@@ -9,7 +9,7 @@ use super::{latency, mirror};
 use crate::context::SimContext;
 use crate::defect::Defect;
 use crate::kubelet::event::PodEvent;
-use crate::kubelet::recorder::ObjectReference;
+use crate::kubelet::recorder::EventObject;
 use crate::kubelet::state::Kubelet;
 use crate::machine::{Machine, MachineEvent, PodUid};
 use crate::resource::{EventBody, Kind, ObjectExt};
@@ -39,6 +39,7 @@ impl Kubelet {
                 self.end_orphan(worker, machine, ctx);
             }
         }
+        self.start_log_rotation(machine, ctx);
     }
 
     /// Kills a running pod whose object was deleted (`HandlePodCleanups` in
@@ -86,6 +87,7 @@ impl Kubelet {
             PodEvent::CleanUp(pod) => self.clean_up(&pod, machine, ctx),
             PodEvent::Delete(pod) => self.delete(&pod, ctx),
             PodEvent::Manifests => self.read_manifests(machine, ctx),
+            PodEvent::RotateLogs => self.rotate_logs(machine, ctx),
             PodEvent::Mirror(pod) => {
                 self.with_worker(&pod, |kubelet, worker| kubelet.mirror(worker, ctx));
             }
@@ -171,7 +173,7 @@ impl Kubelet {
         let is_of_node = limited == Some(false) || self.has(Defect::OomOfLimitIsSystemOom);
         if self.running && is_of_node {
             let message = format!("System OOM encountered, victim process: {process}, pid: {pid}");
-            self.record_event(ObjectReference::Node, EventBody::warning("SystemOOM", &message), ctx);
+            self.record_event(EventObject::Node, EventBody::warning("SystemOOM", &message), ctx);
         }
     }
 }

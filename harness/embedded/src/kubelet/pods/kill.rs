@@ -9,7 +9,7 @@ use crate::Defect;
 use crate::apiserver::finish_pod_deletion;
 use crate::context::SimContext;
 use crate::kubelet::event::{EvictionEvent, KubeletEvent, PodEvent};
-use crate::kubelet::recorder::ObjectReference;
+use crate::kubelet::recorder::EventObject;
 use crate::kubelet::state::Kubelet;
 use crate::machine::{Machine, PodUid};
 use crate::resource::{EventBody, ObjectExt};
@@ -218,7 +218,7 @@ impl Kubelet {
         let object = worker.object.clone();
         let message = "Container runtime did not kill the pod within specified grace period.";
         self.record_event(
-            ObjectReference::Pod(&object, None),
+            EventObject::Pod(&object, None),
             EventBody::warning("ExceededGracePeriod", message),
             ctx,
         );

@@ -14,6 +14,7 @@ mod file_source;
 mod images;
 mod kill;
 mod latency;
+mod log_rotation;
 mod logs;
 mod mirror;
 mod preempt;

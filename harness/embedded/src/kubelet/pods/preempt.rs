@@ -11,7 +11,7 @@ use super::worker::Worker;
 use crate::context::SimContext;
 use crate::defect::Defect;
 use crate::kubelet::event::PodEvent;
-use crate::kubelet::recorder::ObjectReference;
+use crate::kubelet::recorder::EventObject;
 use crate::kubelet::state::Kubelet;
 use crate::machine::{Machine, PodUid};
 use crate::resource::EventBody;
@@ -77,7 +77,7 @@ impl Kubelet {
         let object = self.pods.workers.get(victim)?.object.clone();
         if !self.has(Defect::PreemptionWithoutEvent) {
             let event = EventBody::warning("Preempting", MESSAGE);
-            self.record_event(ObjectReference::Pod(&object, None), event, ctx);
+            self.record_event(EventObject::Pod(&object, None), event, ctx);
         }
         if self.has(Defect::PreemptionIsCounted) {
             self.eviction.metrics.count_eviction(Signal::MemoryAvailable.as_str());

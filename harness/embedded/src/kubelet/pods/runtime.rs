@@ -55,7 +55,7 @@ pub(super) enum State {
         finished: Time,
         code: i32,
         oom: bool,
-        /// What the container wrote to `/dev/termination-log`.
+        /// Content that the container wrote to `/dev/termination-log`.
         message: Option<String>,
     },
 }

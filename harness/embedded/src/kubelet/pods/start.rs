@@ -15,7 +15,7 @@ use super::{latency, qos};
 use crate::context::SimContext;
 use crate::defect::Defect;
 use crate::kubelet::event::PodEvent;
-use crate::kubelet::recorder::ObjectReference;
+use crate::kubelet::recorder::EventObject;
 use crate::kubelet::state::Kubelet;
 use crate::machine::{Cgroup, ContainerSpec, Machine, Mount};
 use crate::options::CgroupVersion;
@@ -90,7 +90,7 @@ impl Kubelet {
         let Some(missing) = missing else { return true };
         worker.unmounted += 1;
         self.record_event(
-            ObjectReference::Pod(&worker.object, None),
+            EventObject::Pod(&worker.object, None),
             EventBody::warning("FailedMount", &missing),
             ctx,
         );
@@ -399,7 +399,7 @@ impl Kubelet {
     ) {
         let Some(container) = worker.manifest.spec.container(place) else { return };
         let path = (!self.has(Defect::ContainerEventsWithoutPath)).then(|| place.field_path(&container.name));
-        let object = ObjectReference::Pod(&worker.object, path);
+        let object = EventObject::Pod(&worker.object, path);
         self.record_event(object, event, ctx);
     }
 

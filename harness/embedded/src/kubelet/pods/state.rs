@@ -64,6 +64,8 @@ pub(crate) struct Pods {
     pub(super) relist_scheduled: bool,
     /// True if a read of the manifests is scheduled.
     pub(super) read_scheduled: bool,
+    /// Time of the next rotation of logs.
+    pub(super) next_rotation: Option<Time>,
     /// Pods that ran before the kubelet started and have not been admitted again.
     pub(super) readmission: Vec<PodUid>,
     /// Preemptions that wait for the end of a pod.

@@ -9,6 +9,7 @@ use super::spec::{ContainerIndex, Group, RestartPolicy};
 use super::worker::{Stage, Step, Worker};
 use super::{latency, status};
 use crate::context::SimContext;
+use crate::defect::Defect;
 use crate::kubelet::event::PodEvent;
 use crate::kubelet::state::Kubelet;
 use crate::machine::{Machine, PodUid};
@@ -177,7 +178,8 @@ impl Kubelet {
             worker.runtime_changed = false;
             kubelet.sync_worker(worker, machine, ctx);
             let over = matches!(worker.stage, Stage::Terminated | Stage::Finished);
-            usize::from(!(worker.evicted || over && worker.is_deleted()))
+            let is_evicted = worker.evicted && !kubelet.has(Defect::EvictedContainersStay);
+            usize::from(!(is_evicted || over && worker.is_deleted()))
         });
         if let Some(keep) = keep {
             self.forget_dead(pod, keep, machine);

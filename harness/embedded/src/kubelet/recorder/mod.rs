@@ -10,4 +10,4 @@ mod state;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use state::{ObjectReference, Recorder};
+pub(crate) use state::{EventObject, Recorder};

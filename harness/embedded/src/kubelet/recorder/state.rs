@@ -1,4 +1,7 @@
-//! Events that wait for their delivery.
+//! State of the event recorder: correlation, and events that wait for their delivery.
+//!
+//! The kubelet contains this state, so this file cannot import the kubelet. `record.rs` does, and
+//! has the operations.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +14,7 @@ use crate::sim::Time;
 
 /// Object of an event.
 #[derive(Clone, Debug)]
-pub(crate) enum ObjectReference<'a> {
+pub(crate) enum EventObject<'a> {
     /// The node.
     Node,
     /// A pod, and a field path such as `spec.containers{el1}`.
@@ -22,8 +25,8 @@ pub(crate) enum ObjectReference<'a> {
 #[derive(Clone, Debug)]
 pub(super) struct PendingEvent {
     pub(super) event: Event,
-    /// True if an existing event is updated.
-    pub(super) counted: bool,
+    /// True if the event increases the count of an existing one.
+    pub(super) updates_existing: bool,
     /// True if faults of the script were already applied.
     pub(super) faults_applied: bool,
 }
@@ -32,9 +35,12 @@ pub(super) struct PendingEvent {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Recorder {
     pub(super) correlator: Correlator,
-    pub(super) waiting: BTreeMap<u64, PendingEvent>,
-    pub(super) last_number: u64,
+    /// Events that wait for their delivery, by the ID in
+    /// [`RecorderEvent::Send`](crate::kubelet::event::RecorderEvent::Send).
+    pub(super) pending: BTreeMap<u64, PendingEvent>,
+    /// Highest ID of a pending event so far.
+    pub(super) last_pending_id: u64,
     /// Time at which the last event is delivered; events are sent one after another.
-    pub(super) busy: Time,
+    pub(super) last_delivery: Time,
     pub(super) names: EventNames,
 }

@@ -34,7 +34,7 @@ fn record_about(simulation: &mut Simulation, pod: &Value, reason: &str, message:
         let kubelet = &mut nodes.get_mut("n1").unwrap().kubelet;
         let event = EventBody::warning(reason, message)
             .annotated(Some(BTreeMap::from([("a".to_owned(), "b".to_owned())])));
-        kubelet.record_event(ObjectReference::Pod(pod, None), event, ctx);
+        kubelet.record_event(EventObject::Pod(pod, None), event, ctx);
     });
 }
 
@@ -132,7 +132,7 @@ fn node_reference_by_version() {
         let mut simulation = simulation(minor);
         simulation.with(|_, nodes, ctx| {
             let kubelet = &mut nodes.get_mut("n1").unwrap().kubelet;
-            kubelet.record_event(ObjectReference::Node, EventBody::normal("NodeHasDiskPressure", "m"), ctx);
+            kubelet.record_event(EventObject::Node, EventBody::normal("NodeHasDiskPressure", "m"), ctx);
         });
         simulation.run(simulation.now + Duration::from_millis(400));
         let all: Vec<_> = simulation.store.list(Kind::Event, Some("default")).collect();

@@ -285,7 +285,10 @@ impl<'a> SummaryBuilder<'a> {
         let layer = stats.layers.get(&running.id).copied();
         // The time is zero (1970) before the snapshotter's first measurement.
         let measured = layer.and(stats.layers_at).map_or(Timestamp::UNIX_EPOCH, |at| self.date(at));
-        let logs = self.machine.log_use(&running.id);
+        let logs = match self.kubelet.has(Defect::RotatedLogsIgnored) {
+            true => self.machine.current_log_use(&running.id),
+            false => self.machine.log_use(&running.id),
+        };
         let container = ContainerStats {
             name: running.name.clone(),
             start_time: Some(self.date(running.started)),

@@ -24,14 +24,34 @@ struct Image {
     is_kept: bool,
 }
 
+/// Times of a detected image; `None` is a time before the kubelet started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct ImageRecord {
+    /// Time of the last deletion of images at which a container used the image.
+    last_used: Option<Time>,
+    first_detected: Option<Time>,
+}
+
+/// A deletion of unused images.
+#[derive(Clone, Debug)]
+pub(crate) struct ImageDeletion<'a> {
+    /// Images that containers use.
+    pub used: BTreeSet<&'a str>,
+    /// Minimum time since the first detection of a deleted image.
+    pub min_age: Duration,
+    /// True if pinned images are deleted, too: a defect.
+    pub with_pinned: bool,
+    /// Number of bytes after which the deletion ends.
+    pub bytes: u64,
+}
+
 /// Images on a node.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Images {
     all: Vec<Image>,
     deleted: Vec<Image>,
-    /// Images that the running kubelet has detected, with the time of the first detection
-    /// (`imageRecords`). `None` is a time in the past.
-    detected: BTreeMap<String, Option<Time>>,
+    /// Images that the running kubelet has detected (`imageRecords`).
+    detected: BTreeMap<String, ImageRecord>,
     /// Time of the next periodic detection.
     next_detection: Time,
     /// Images on nodefs, and deleted ones, while a file system of their own hides them.
@@ -157,7 +177,8 @@ impl Images {
     /// finds count as old.
     pub(crate) fn start_detection(&mut self, version: &KubeletVersion, now: Time) {
         let found = Some(now).filter(|_| version.at_least(29));
-        self.detected = self.all.iter().map(|image| (image.name.clone(), found)).collect();
+        let record = ImageRecord { first_detected: found, last_used: None };
+        self.detected = self.all.iter().map(|image| (image.name.clone(), record)).collect();
         self.next_detection = now + DETECTION;
     }
 
@@ -174,30 +195,47 @@ impl Images {
     fn detect(&mut self, at: Time) {
         let mut before = std::mem::take(&mut self.detected);
         let known = |image: &Image| {
-            let first = before.remove(&image.name).unwrap_or(Some(at));
-            (image.name.clone(), first)
+            let new = ImageRecord { first_detected: Some(at), last_used: None };
+            (image.name.clone(), before.remove(&image.name).unwrap_or(new))
         };
         self.detected = self.all.iter().map(known).collect();
     }
 
-    /// Deletes the images that no container uses and that were first detected at least `min_age`
-    /// ago (`freeSpace`). An image that is detected now is too young.
-    pub(crate) fn delete_unused(
-        &mut self,
-        used: &BTreeSet<&str>,
-        min_age: Duration,
-        with_pinned: bool,
-        now: Time,
-    ) {
+    /// Deletes images that no container uses, the least recently used first, then the one that was
+    /// detected first, until enough is free (`freeSpace`). An image that is detected now is too
+    /// young. Returns the number of bytes of the deleted images.
+    pub(crate) fn delete_unused(&mut self, deletion: &ImageDeletion<'_>, now: Time) -> u64 {
         self.detect_periodically(now);
         self.detect(now);
-        let is_old = |name: &str| {
-            self.detected.get(name).is_some_and(|first| first.is_none_or(|first| now.since(first) >= min_age))
+        for (name, record) in &mut self.detected {
+            if deletion.used.contains(name.as_str()) {
+                record.last_used = Some(now);
+            }
+        }
+        let is_old = |record: &ImageRecord| {
+            record.first_detected.is_none_or(|first| now.since(first) >= deletion.min_age)
         };
-        let goes = |image: &mut Image| {
-            (with_pinned || !image.is_kept) && !used.contains(image.name.as_str()) && is_old(&image.name)
+        let can_go = |image: &&Image| {
+            (deletion.with_pinned || !image.is_kept)
+                && !deletion.used.contains(image.name.as_str())
+                && self.detected.get(&image.name).is_some_and(is_old)
         };
-        self.deleted.extend(self.all.extract_if(.., goes));
+        let mut order: Vec<(ImageRecord, String, u64)> = self
+            .all
+            .iter()
+            .filter(can_go)
+            .map(|image| (self.detected[&image.name], image.name.clone(), image.bytes))
+            .collect();
+        order.sort();
+        let mut freed = 0;
+        for (_, name, bytes) in order {
+            self.deleted.extend(self.all.extract_if(.., |image| image.name == name));
+            freed += bytes;
+            if freed >= deletion.bytes {
+                break;
+            }
+        }
+        freed
     }
 
     /// Returns the images as `status.images` of the node.

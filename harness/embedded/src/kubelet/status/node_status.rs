@@ -15,6 +15,7 @@ pub(crate) struct NodeStatus {
     pub(super) written: Option<Time>,
     pub(super) update_due: Option<Time>,
     pub(super) lease_due: Option<Time>,
+    pub(super) image_gc_due: Option<Time>,
 }
 
 impl NodeStatus {

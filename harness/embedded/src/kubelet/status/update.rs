@@ -11,7 +11,7 @@ use crate::apiserver::is_extended_resource;
 use crate::context::SimContext;
 use crate::defect::{Defect, Defects};
 use crate::kubelet::event::{KubeletEvent, StatusEvent};
-use crate::kubelet::recorder::ObjectReference;
+use crate::kubelet::recorder::EventObject;
 use crate::kubelet::state::Kubelet;
 use crate::machine::{Cgroup, Machine};
 use crate::options::CgroupVersion;
@@ -23,9 +23,9 @@ pub(super) type ResourceList = BTreeMap<String, String>;
 
 impl Kubelet {
     pub(in crate::kubelet) fn status_start(&mut self, machine: &mut Machine, ctx: &mut SimContext) {
-        self.record_event(ObjectReference::Node, EventBody::normal("Starting", "Starting kubelet."), ctx);
+        self.record_event(EventObject::Node, EventBody::normal("Starting", "Starting kubelet."), ctx);
         if let Some(warning) = self.cgroup_warning() {
-            self.record_event(ObjectReference::Node, EventBody::warning("CgroupV1", warning), ctx);
+            self.record_event(EventObject::Node, EventBody::warning("CgroupV1", warning), ctx);
         }
         let limit = self.config.settings.pods_limit;
         let limit = limit.filter(|_| !self.has(Defect::AllocatableUnlimited));
@@ -34,11 +34,7 @@ impl Kubelet {
         machine.limit_tasks_of_pods(tasks.filter(|_| !self.has(Defect::AllocatableTasksUnlimited)));
         if limit.is_some() {
             let message = "Updated Node Allocatable limit across pods";
-            self.record_event(
-                ObjectReference::Node,
-                EventBody::normal("NodeAllocatableEnforced", message),
-                ctx,
-            );
+            self.record_event(EventObject::Node, EventBody::normal("NodeAllocatableEnforced", message), ctx);
         }
         self.status.huge_pages = machine.huge_pages();
         self.register(ctx);
@@ -49,14 +45,23 @@ impl Kubelet {
         self.status.written = None;
         self.update_status(ctx);
         self.renew_lease(ctx);
+        self.start_image_gc(ctx);
     }
 
-    pub(in crate::kubelet) fn handle_status_event(&mut self, event: StatusEvent, ctx: &mut SimContext) {
+    pub(in crate::kubelet) fn handle_status_event(
+        &mut self,
+        event: StatusEvent,
+        machine: &Machine,
+        ctx: &mut SimContext,
+    ) {
         // Events at other times were scheduled before a restart of the kubelet.
         match event {
             StatusEvent::Update if self.status.update_due == Some(ctx.now) => self.update_status(ctx),
             StatusEvent::Lease if self.status.lease_due == Some(ctx.now) => self.renew_lease(ctx),
-            StatusEvent::Update | StatusEvent::Lease => {}
+            StatusEvent::CollectImages if self.status.image_gc_due == Some(ctx.now) => {
+                self.collect_images(machine, ctx);
+            }
+            StatusEvent::Update | StatusEvent::Lease | StatusEvent::CollectImages => {}
         }
     }
 
@@ -84,7 +89,7 @@ impl Kubelet {
                 let pressure = conditions.iter_mut().filter(|one| one.kind != "Ready");
                 pressure.for_each(Condition::change_transition);
             }
-            let same = changed.is_empty()
+            let same = changed.iter().all(|condition| self.waits_for_report(condition))
                 && status.read::<ResourceList>("allocatable") == allocatable
                 && status.read::<ResourceList>("capacity") == capacity
                 && status.read::<Vec<ContainerImage>>("images") == images;
@@ -111,12 +116,22 @@ impl Kubelet {
         self.status_at(ctx.now + period, StatusEvent::Update, ctx);
     }
 
+    /// Returns whether a changed condition alone is no reason to write the status: a defect.
+    fn waits_for_report(&self, condition: &Condition) -> bool {
+        match condition.kind {
+            "MemoryPressure" => self.has(Defect::MemoryPressureReportedLate),
+            "DiskPressure" => self.has(Defect::DiskPressureReportedLate),
+            "PIDPressure" => self.has(Defect::PidPressureReportedLate),
+            _ => false,
+        }
+    }
+
     fn record_condition(&mut self, condition: &Condition, ctx: &mut SimContext) {
         if condition.kind != "Ready" && self.has(Defect::PressureEventMissing) {
             return;
         }
         let message = format!("Node {} status is now: {}", self.identity.node, condition.event);
-        self.record_event(ObjectReference::Node, EventBody::normal(condition.event, &message), ctx);
+        self.record_event(EventObject::Node, EventBody::normal(condition.event, &message), ctx);
     }
 
     /// Returns the kubelet's warning about cgroup v1, since 1.31; reworded in 1.34 and 1.35

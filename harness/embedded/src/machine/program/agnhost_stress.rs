@@ -5,8 +5,10 @@ use std::time::Duration;
 use evictlab_stress::agnhost::StressOptions;
 
 use super::super::calibration;
-use super::super::ids::{Pid, SIGHUP, SIGINT, SIGTERM, STDERR, Signal};
+use super::super::descriptors::STDERR;
+use super::super::ids::Pid;
 use super::super::kernel::{Kernel, Program};
+use super::super::signal::{SIGHUP, SIGINT, SIGTERM, Signal};
 use super::super::step::{Footprint, SignalAction, StepOutcome};
 use crate::sim::Time;
 
@@ -121,7 +123,8 @@ impl Program for AgnhostStress {
         let fill = calibration::at_rate(self.options.step_bytes(), calibration::FILL_RATE);
         let interval = fill + self.options.pause;
         // The first step is complete after `fill`, each further one `interval` later.
-        let complete_at = |step: u64| started_at + fill + interval * u32::try_from(step).unwrap_or(u32::MAX);
+        let complete_at =
+            |step: u64| started_at + fill + interval.saturating_mul(u32::try_from(step).unwrap_or(u32::MAX));
         if self.steps_done < steps && kernel.now >= complete_at(self.steps_done) {
             let elapsed = kernel.now.since(started_at + fill).as_nanos();
             let due = elapsed.checked_div(interval.as_nanos()).unwrap_or(u128::MAX).saturating_add(1);

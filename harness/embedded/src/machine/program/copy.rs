@@ -6,11 +6,13 @@ use evictlab_rules::quantity::KIB;
 
 use super::super::calibration;
 use super::super::data::Data;
+use super::super::descriptors::{STDERR, STDIN, STDOUT};
 use super::super::errno::Errno;
-use super::super::ids::{Pid, SIGPIPE, STDERR, STDIN, STDOUT};
+use super::super::ids::{OpenFileId, Pid};
 use super::super::kernel::{Kernel, Program};
 use super::super::open_file::ReadOutcome;
 use super::super::paths::OpenMode;
+use super::super::signal::SIGPIPE;
 use super::super::step::{StepOutcome, slice};
 use crate::sim::Time;
 
@@ -140,7 +142,7 @@ impl CopyProgram {
     }
 
     /// Returns the rate of the copy in bytes a second. Each block costs two system calls.
-    fn rate(&self, input: usize, pid: Pid, kernel: &Kernel) -> u64 {
+    fn rate(&self, input: OpenFileId, pid: Pid, kernel: &Kernel) -> u64 {
         let output = self.output(pid, kernel).map_or(calibration::COPY_RATE, |file| kernel.throughput(file));
         let rate = output.min(kernel.throughput(input));
         let block = self.block.max(1);
@@ -165,14 +167,14 @@ impl CopyProgram {
         Ok(if self.pending.is_some() { StepOutcome::Wait } else { StepOutcome::RunAt(next) })
     }
 
-    fn input(&self, pid: Pid, kernel: &Kernel) -> Option<usize> {
+    fn input(&self, pid: Pid, kernel: &Kernel) -> Option<OpenFileId> {
         match self.current.as_ref()? {
             Source::Stdin => kernel.descriptor(pid, STDIN),
             Source::Path(_) => kernel.descriptor(pid, INPUT),
         }
     }
 
-    fn output(&self, pid: Pid, kernel: &Kernel) -> Option<usize> {
+    fn output(&self, pid: Pid, kernel: &Kernel) -> Option<OpenFileId> {
         match self.sink {
             Sink::Stdout => kernel.descriptor(pid, STDOUT),
             Sink::Path { .. } => kernel.descriptor(pid, OUTPUT),

@@ -10,11 +10,13 @@ use evictlab_stress::{
 
 use super::super::calibration;
 use super::super::data::Data;
+use super::super::descriptors::{STDERR, STDOUT};
 use super::super::errno::Errno;
-use super::super::ids::{Pid, SIGINT, SIGTERM, STDERR, STDOUT, Signal};
+use super::super::ids::Pid;
 use super::super::kernel::{Kernel, Program};
 use super::super::open_file::Target;
 use super::super::paths::OpenMode;
+use super::super::signal::{SIGINT, SIGTERM, Signal};
 use super::super::step::{Footprint, SignalAction, StepOutcome, slice};
 use super::idle::Idle;
 use crate::sim::Time;

@@ -45,11 +45,8 @@ fn find_executable(line: &[String], environment: &Environment) -> Executable {
     }
     match name {
         "sleep" => match Sleep::from_arguments(arguments) {
-            Some(sleep) => Executable::program(sleep),
-            None => {
-                let text = format!("sleep: invalid number '{}'\n", arguments.join(" "));
-                Executable::program(Message::error("sleep", text, 1))
-            }
+            Ok(sleep) => Executable::program(sleep),
+            Err(error) => Executable::program(Message::error("sleep", format!("{error}\n"), 1)),
         },
         "sh" | "ash" => shell(name, arguments, environment),
         "agnhost" => match arguments.first().map(String::as_str) {
@@ -119,10 +116,7 @@ pub fn unsupported_command(spec: &ContainerSpec) -> Option<String> {
 fn shell(name: &str, arguments: &[String], environment: &Environment) -> Executable {
     let script = match arguments {
         // An interactive shell without input exits.
-        [] => {
-            let text = String::new();
-            return Executable::program(Message { name: "sh", text, stderr: false, code: 0 });
-        }
+        [] => return Executable::program(Message::output("sh", String::new())),
         [flag, script, ..] if flag == "-c" => script,
         _ => return Executable::Unknown,
     };
@@ -154,9 +148,7 @@ fn evictlab_stress(arguments: &[String]) -> Executable {
             Executable::program(AgnhostStress::new(StressVariant::Evictlab, options))
         }
         Ok(Command::Child) => Executable::program(Idle::StressChild),
-        Ok(Command::Help) => {
-            Executable::program(Message { name: "stress", text: HELP.to_owned(), stderr: false, code: 0 })
-        }
+        Ok(Command::Help) => Executable::program(Message::output("stress", HELP.to_owned())),
         Err(error) => {
             let text = format!("{}\n", error.to_string().trim_end());
             Executable::program(Message::error("stress", text, error.exit_code()))

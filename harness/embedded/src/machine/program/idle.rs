@@ -1,8 +1,10 @@
 //! Programs that only wait.
 
 use super::super::calibration;
-use super::super::ids::{Pid, SIGINT, SIGTERM, STDERR, STDOUT, Signal};
+use super::super::descriptors::{STDERR, STDOUT};
+use super::super::ids::Pid;
 use super::super::kernel::{Kernel, Program};
+use super::super::signal::{SIGINT, SIGTERM, Signal};
 use super::super::step::{Footprint, SignalAction, StepOutcome};
 
 /// A program that waits for a signal.

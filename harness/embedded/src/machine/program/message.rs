@@ -1,21 +1,28 @@
 //! A program that only prints a text.
 
-use super::super::ids::{Pid, STDERR, STDOUT};
+use super::super::descriptors::{STDERR, STDOUT};
+use super::super::ids::Pid;
 use super::super::kernel::{Kernel, Program};
 use super::super::step::StepOutcome;
+use super::super::types::OutputStream;
 
 /// A program that prints a text and exits.
 pub(super) struct Message {
-    pub name: &'static str,
-    pub text: String,
-    pub stderr: bool,
-    pub code: i32,
+    name: &'static str,
+    text: String,
+    stream: OutputStream,
+    code: i32,
 }
 
 impl Message {
+    /// Returns a program that prints a text to standard output and exits with 0.
+    pub(super) fn output(name: &'static str, text: String) -> Self {
+        Self { name, text, stream: OutputStream::Stdout, code: 0 }
+    }
+
     /// Returns a program that prints an error and exits.
     pub(super) fn error(name: &'static str, text: String, code: i32) -> Self {
-        Self { name, text, stderr: true, code }
+        Self { name, text, stream: OutputStream::Stderr, code }
     }
 }
 
@@ -25,7 +32,11 @@ impl Program for Message {
     }
 
     fn step(&mut self, pid: Pid, kernel: &mut Kernel) -> StepOutcome {
-        kernel.print(pid, if self.stderr { STDERR } else { STDOUT }, &self.text);
+        let descriptor = match self.stream {
+            OutputStream::Stdout => STDOUT,
+            OutputStream::Stderr => STDERR,
+        };
+        kernel.print(pid, descriptor, &self.text);
         StepOutcome::Exit(self.code)
     }
 }

@@ -1,8 +1,9 @@
 //! Utilities that finish at once. The shell runs them in its own process, as ash does with some of
 //! them. Those that ash would fork cost the time of a fork and need a free PID.
 
+use super::super::descriptors::STDERR;
 use super::super::errno::Errno;
-use super::super::ids::{Pid, STDERR};
+use super::super::ids::Pid;
 use super::super::kernel::Kernel;
 use super::super::open_file::Target;
 use super::super::paths::{Location, OpenMode};

@@ -7,7 +7,7 @@ use brush_parser::ast::{
 };
 use brush_parser::{Parser, ParserOptions, SourceInfo};
 
-use super::super::ids::MAX_DESCRIPTORS;
+use super::super::descriptors::MAX_DESCRIPTORS;
 use super::super::paths::OpenMode;
 use super::error::ShellError;
 use super::script::{Assignment, Command, Op, Redirect, RedirectTarget, Script, Word};

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::super::calibration;
 use super::super::data::Data;
-use super::super::ids::{Pid, STDERR, STDIN, STDOUT};
+use super::super::descriptors::{STDERR, STDIN, STDOUT};
+use super::super::ids::Pid;
 use super::super::kernel::Kernel;
 use super::super::open_file::Target;
 use super::super::step::StepOutcome;

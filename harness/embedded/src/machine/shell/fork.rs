@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use super::super::calibration;
+use super::super::descriptors::Descriptors;
 use super::super::errno::Errno;
 use super::super::ids::Pid;
-use super::super::kernel::{Descriptors, Kernel};
+use super::super::kernel::Kernel;
 use super::super::step::CommandLine;
 use super::error::ShellError;
 use super::interpreter::{CAPTURE_INPUT, Child, PENDING_OUTPUT, Shell, Wait};

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use super::super::calibration;
 use super::super::data::Data;
-use super::super::ids::{Pid, Signal};
+use super::super::ids::{OpenFileId, Pid};
 use super::super::kernel::{Kernel, Program};
+use super::super::signal::Signal;
 use super::super::step::{Footprint, SignalAction, StepOutcome};
 use super::compile::compile;
 use super::error::ShellError;
@@ -70,7 +71,7 @@ impl Child {
 }
 
 /// Descriptors and the files that redirections replaced.
-pub(super) type SavedDescriptors = Vec<(usize, Option<usize>)>;
+pub(super) type SavedDescriptors = Vec<(usize, Option<OpenFileId>)>;
 
 /// An entry of the stack of a shell.
 pub(super) enum Frame {

@@ -1,7 +1,8 @@
 //! Redirections.
 
+use super::super::descriptors::{MAX_DESCRIPTORS, STDERR};
 use super::super::errno::Errno;
-use super::super::ids::{MAX_DESCRIPTORS, Pid, STDERR};
+use super::super::ids::{OpenFileId, Pid};
 use super::super::kernel::Kernel;
 use super::super::paths::OpenMode;
 use super::error::ShellError;
@@ -51,7 +52,7 @@ impl Shell {
 }
 
 /// Opens the file of another descriptor once more; `-` closes.
-fn duplicate(number: &str, pid: Pid, kernel: &mut Kernel) -> Result<Option<usize>, String> {
+fn duplicate(number: &str, pid: Pid, kernel: &mut Kernel) -> Result<Option<OpenFileId>, String> {
     if number == "-" {
         return Ok(None);
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::super::ids::Signal;
+use super::super::signal::Signal;
 use super::compile::compile;
 use super::error::ShellError;
 use super::interpreter::{Frame, Shell, Wait};

@@ -4,11 +4,13 @@ use evictlab_rules::quantity::MIB;
 
 use super::super::calibration;
 use super::super::data::Data;
+use super::super::descriptors::{STDERR, STDIN};
 use super::super::errno::Errno;
-use super::super::ids::{Pid, SIGPIPE, STDERR, STDIN};
+use super::super::ids::Pid;
 use super::super::kernel::Kernel;
 use super::super::open_file::ReadOutcome;
 use super::super::open_file::Target;
+use super::super::signal::SIGPIPE;
 use super::super::step::StepOutcome;
 use super::interpreter::{CAPTURE_INPUT, Child, PENDING_OUTPUT, Shell, Wait};
 

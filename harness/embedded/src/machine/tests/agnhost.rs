@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::lab::{Lab, MIB, spec};
+use crate::machine::types::OutputStream;
 
 fn agnhost(arguments: &[&str]) -> Lab {
     let mut lab = Lab::new();
@@ -27,7 +28,7 @@ fn stress_allocates_whole_steps() {
     let log = lab.log("c");
     assert!(log[0].starts_with("I0101 00:00:00.001000       1 main.go:26] Allocating \"250Mi\" memory, in \"100Mi\" chunks, with a 1s sleep between allocations"), "{}", log[0]);
     assert!(log[1].ends_with("] Allocated \"250Mi\" memory"), "{}", log[1]);
-    assert!(lab.machine.log("c").iter().all(|line| line.stderr));
+    assert!(lab.machine.log("c").iter().all(|line| line.stream == OutputStream::Stderr));
     assert_eq!(lab.exit("c"), None);
 }
 

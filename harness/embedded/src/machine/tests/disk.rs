@@ -65,6 +65,40 @@ fn logs_take_disk_space() {
 }
 
 #[test]
+fn rotation_keeps_a_number_of_log_files() {
+    let mut lab = Lab::script("while true; do dd if=/dev/zero bs=1M count=2; sleep 1; done");
+    lab.seconds(5);
+    let written = lab.machine.log_use("c");
+    assert_eq!(written.inodes, 1);
+    lab.machine.rotate_log("c", written.bytes + MIB, 3);
+    assert_eq!(lab.machine.log_use("c"), written, "the file is smaller than its maximum");
+    for files in [2, 3, 3] {
+        let before = lab.machine.log_use("c").bytes;
+        lab.machine.rotate_log("c", 4 * MIB, 3);
+        let usage = lab.machine.log_use("c");
+        assert_eq!((usage.inodes, lab.machine.current_log_use("c").bytes), (files, 0));
+        assert!(usage.bytes <= before, "a rotation writes nothing");
+        assert!(usage.bytes < 27 * MIB, "{}", usage.bytes);
+        lab.seconds(5);
+    }
+    assert!(lab.machine.filesystem().used.bytes >= options().disk_used + lab.machine.log_use("c").bytes);
+}
+
+#[test]
+fn rotated_text_is_compressed_at_the_next_rotation() {
+    let mut lab = Lab::script("while true; do echo 0123456789012345678901234567890123456789; done");
+    lab.seconds(5);
+    let size = lab.machine.log_use("c").bytes;
+    lab.machine.rotate_log("c", 1, 5);
+    assert_eq!(lab.machine.log_use("c").bytes, size);
+    lab.machine.rotate_log("c", 0, 5);
+    let usage = lab.machine.log_use("c");
+    assert_eq!(usage.inodes, 3);
+    assert!((size / 25..size / 15).contains(&usage.bytes), "{} of {size}", usage.bytes);
+    assert!(lab.log("c").is_empty(), "kubectl logs reads the current file");
+}
+
+#[test]
 fn fallocate_takes_blocks() {
     let mut lab = Lab::script("fallocate -l 100M /a; sleep 100");
     lab.seconds(5);

@@ -44,6 +44,25 @@ fn max_pid_limits_the_tasks_of_the_node() {
 }
 
 #[test]
+fn a_fork_fails_if_every_pid_is_taken() {
+    let mut options = options();
+    // PIDs are reused from 300 to 400, which are fewer than the 390 tasks that may run.
+    (options.max_pid, options.processes) = (400, 10);
+    let mut lab = Lab::of(&options);
+    let sleeps = |count: u64| format!("i=0; while [ $i -lt {count} ]; do sleep 600 & i=$((i+1)); done; wait");
+    lab.start("a", sh("p", "i=0; while [ $i -lt 390 ]; do sleep 0; i=$((i+1)); done; sleep 600"));
+    lab.seconds(60);
+    for id in ["b", "c"] {
+        lab.start(id, sh("p", &sleeps(48)));
+        lab.seconds(1);
+        assert_eq!(lab.log(id), [""; 0]);
+    }
+    lab.start("d", sh("p", &sleeps(48)));
+    lab.seconds(1);
+    assert_eq!(lab.log("d"), ["sh: can't fork: Resource temporarily unavailable"]);
+}
+
+#[test]
 fn processes_are_counted_by_cgroup() {
     let mut lab = Lab::new();
     let before = lab.machine.processes(&Cgroup::Root);

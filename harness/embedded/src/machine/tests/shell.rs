@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::machine::types::OutputStream;
 use crate::sim::Time;
 use crate::{CgroupVersion, NodeOptions};
 
@@ -168,6 +169,15 @@ fn sleep_accepts_units() {
 }
 
 #[test]
+fn sleep_rejects_wrong_operands() {
+    for (script, output) in
+        [("sleep; echo $?", "Usage: sleep [N]...|1"), ("sleep 1 x 2; echo $?", "sleep: invalid number 'x'|1")]
+    {
+        assert_eq!(run(script), (output.to_owned(), Some(0)), "{script}");
+    }
+}
+
+#[test]
 fn init_without_a_handler_ignores_sigterm() {
     for command in [vec!["sleep", "infinity"], vec!["sh", "-c", "sleep infinity"]] {
         let mut lab = Lab::new();
@@ -252,8 +262,8 @@ fn log_lines_have_their_stream() {
     let mut lab = Lab::new();
     lab.start("c", sh("p", "echo out; echo err >&2; { echo both; echo x >&2; } 2>&1; sleep 1"));
     lab.seconds(2);
-    let lines: Vec<(String, bool)> =
-        lab.machine.log("c").iter().map(|line| (line.text.clone(), line.stderr)).collect();
-    let expected = [("out", false), ("err", true), ("both", false), ("x", false)];
-    assert_eq!(lines, expected.map(|(text, stderr)| (text.to_owned(), stderr)));
+    let lines: Vec<(&str, OutputStream)> =
+        lab.machine.log("c").iter().map(|line| (line.text.as_str(), line.stream)).collect();
+    let (stdout, stderr) = (OutputStream::Stdout, OutputStream::Stderr);
+    assert_eq!(lines, [("out", stdout), ("err", stderr), ("both", stdout), ("x", stdout)]);
 }

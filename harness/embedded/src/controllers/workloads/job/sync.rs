@@ -13,8 +13,8 @@ use crate::apiserver::{self, DeleteOptions, Propagation, control_plane_version};
 use crate::context::SimContext;
 use crate::controllers::context::ControllerContext;
 use crate::controllers::workloads::pods::{Owner, is_active, is_terminating_pod};
-use crate::controllers::workloads::reconcile::{
-    BATCH, PodTemplate, ReconcileError, Reconciled, count, number,
+use crate::controllers::workloads::workload_spec::{
+    PodTemplateSpec, ReconcileError, Reconciled, SYNC_JOB_BATCH_PERIOD, nonzero, saturating_i32,
 };
 use crate::resource::pod_status::ConditionStatus;
 use crate::resource::{EventBody, Kind, ObjectExt, PodStatus};
@@ -34,7 +34,7 @@ struct JobSpec {
     active_deadline_seconds: Option<i64>,
     ttl_seconds_after_finished: Option<i64>,
     pod_failure_policy: Option<PodFailurePolicy>,
-    template: PodTemplate,
+    template: PodTemplateSpec,
 }
 
 /// Job with its pods.
@@ -65,7 +65,7 @@ pub(in crate::controllers::workloads) fn sync(object: &Value, ctx: &mut Controll
     if end.is_some() {
         job.pods.iter().filter(|pod| is_active(pod)).for_each(|pod| job.owner.delete(pod, ctx));
     } else if !object.is_deleting() {
-        let deadline = left.map(|left| left.max(BATCH));
+        let deadline = left.map(|left| left.max(SYNC_JOB_BATCH_PERIOD));
         next = job.create_pods(ctx).map(|next| next.into_iter().chain(deadline).min());
     }
     job.pods = job.owner.claim(ctx);
@@ -96,7 +96,7 @@ fn expire(
         // A job that is already gone needs no deletion.
         let _ = apiserver::delete(ctx, Kind::Job, object.namespace(), object.name(), options);
     }
-    Some(left.max(BATCH)).filter(|_| !left.is_zero())
+    Some(left.max(SYNC_JOB_BATCH_PERIOD)).filter(|_| !left.is_zero())
 }
 
 /// Returns the time until `seconds` after `since`; zero if it has passed.
@@ -107,7 +107,7 @@ fn time_left(since: Timestamp, seconds: i64, ctx: &SimContext) -> Duration {
 
 impl Job<'_> {
     fn count(&self, is: impl Fn(&Value) -> bool) -> i32 {
-        number(self.pods.iter().filter(|pod| is(pod)).count())
+        saturating_i32(self.pods.iter().filter(|pod| is(pod)).count())
     }
 
     fn succeeded(&self) -> i32 {
@@ -186,7 +186,7 @@ impl Job<'_> {
         }
         let backoff = self.backoff(ctx);
         if !backoff.is_zero() {
-            return Ok(Some(backoff.max(BATCH)));
+            return Ok(Some(backoff.max(SYNC_JOB_BATCH_PERIOD)));
         }
         for _ in 0..missing {
             self.owner.create(&self.spec.template, ctx).map_err(|_| ReconcileError)?;
@@ -210,9 +210,9 @@ impl Job<'_> {
         let object = self.owner.object;
         let mut status: JobStatus = object.read("status");
         // Pods that were removed stay counted.
-        let most = |now: i32, before: Option<i32>| count(now.max(before.unwrap_or(0)));
+        let most = |now: i32, before: Option<i32>| nonzero(now.max(before.unwrap_or(0)));
         status.start_time.get_or_insert_with(|| now.clone());
-        status.active = count(self.count(is_active));
+        status.active = nonzero(self.count(is_active));
         status.ready = Some(self.count(|pod| is_active(pod) && pod.has_condition("Ready")));
         status.terminating = Some(self.count(is_terminating_pod));
         status.succeeded = most(self.succeeded(), status.succeeded);

@@ -1,4 +1,4 @@
-//! Results of a reconciliation, and the parts that specs of workloads share.
+//! Parts that the specs of workloads share, and helpers of their controllers.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// Delay in which the job controller collects pod updates (`syncJobBatchPeriod`).
-pub(super) const BATCH: Duration = Duration::from_secs(1);
+pub(super) const SYNC_JOB_BATCH_PERIOD: Duration = Duration::from_secs(1);
 
 /// A reconciliation failed; the reason is in an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,23 +22,23 @@ pub(super) type Reconciled = Result<Option<Duration>, ReconcileError>;
 pub(super) struct ReplicaSpec {
     pub(super) replicas: i32,
     pub(super) selector: LabelSelector,
-    pub(super) template: PodTemplate,
+    pub(super) template: PodTemplateSpec,
 }
 
 /// Pod template. The spec stays JSON, so that fields newer than k8s-openapi's types are kept.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub(super) struct PodTemplate {
+pub(super) struct PodTemplateSpec {
     pub(super) metadata: ObjectMeta,
     pub(super) spec: Value,
 }
 
-/// Returns a count for a status, in which 0 is omitted.
-pub(super) fn count(number: i32) -> Option<i32> {
+/// Returns a count for a status; `None` for 0, which a status omits.
+pub(super) fn nonzero(number: i32) -> Option<i32> {
     Some(number).filter(|number| *number != 0)
 }
 
-/// Converts a number of objects.
-pub(super) fn number(objects: usize) -> i32 {
+/// Converts a number of objects; returns the largest `i32` if it is larger.
+pub(super) fn saturating_i32(objects: usize) -> i32 {
     i32::try_from(objects).unwrap_or(i32::MAX)
 }

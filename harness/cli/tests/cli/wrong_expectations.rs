@@ -8,7 +8,7 @@ use std::process::Command;
 use serde_json::Value;
 
 /// A case, the replaced text, its replacement, and a part of the reason.
-const BROKEN: [(&str, &str, &str, &str); 12] = [
+const WRONG_EXPECTATIONS: [(&str, &str, &str, &str); 12] = [
     (
         "ranking/over-request-first",
         "evicted: [over]",
@@ -77,28 +77,27 @@ const BROKEN: [(&str, &str, &str, &str); 12] = [
 fn wrong_expectations_fail_with_the_cause() {
     let folder = tempfile::tempdir().unwrap();
     let suites = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../cases"));
-    let mut wrong = vec![];
-    for (place, (case, right, broken, named)) in BROKEN.into_iter().enumerate() {
+    let mut unexpected = vec![];
+    for (index, (case, right, wrong, expected_reason)) in WRONG_EXPECTATIONS.into_iter().enumerate() {
         let text = fs::read_to_string(suites.join(case).with_extension("yaml")).unwrap();
-        assert!(text.contains(right), "{case} does not say {right:?}");
+        assert!(text.contains(right), "{case} does not contain {right:?}");
         let name = case.split_once('/').unwrap().1;
-        let file = folder.path().join(format!("{place}/{name}.yaml"));
+        let file = folder.path().join(format!("{index}/{name}.yaml"));
         fs::create_dir_all(file.parent().unwrap()).unwrap();
-        fs::write(&file, text.replacen(right, broken, 1)).unwrap();
-        let results = folder.path().join(format!("results-{place}"));
+        fs::write(&file, text.replacen(right, wrong, 1)).unwrap();
+        let run_dir = folder.path().join(format!("results-{index}"));
         let mut command = Command::new(env!("CARGO_BIN_EXE_evictlab"));
         command.env_clear().env("PATH", "/nonexistent").current_dir(folder.path()).arg("run").arg(&file);
-        let output = command.args(["--kubelet", "v1.32", "--output-dir"]).arg(&results).output().unwrap();
-        let events = fs::read_to_string(results.join("artifacts/events.jsonl")).unwrap_or_default();
+        let output = command.args(["--kubelet", "v1.32", "--output-dir"]).arg(&run_dir).output().unwrap();
+        let events = fs::read_to_string(run_dir.join("artifacts/events.jsonl")).unwrap_or_default();
         let ended = events.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-        let mut judgements =
+        let mut results =
             ended.filter(|event| event["what"] == "case-ended").map(|event| event["judgement"].clone());
-        let judgement =
-            judgements.next().unwrap_or_else(|| panic!("{}", String::from_utf8_lossy(&output.stderr)));
-        let why = judgement["why"].as_str().unwrap();
-        if judgement["verdict"] != "failed" || output.status.code() != Some(1) || !why.contains(named) {
-            wrong.push(format!("{case}, {right:?} → {broken:?}: {}: {why}", judgement["verdict"]));
+        let result = results.next().unwrap_or_else(|| panic!("{}", String::from_utf8_lossy(&output.stderr)));
+        let (verdict, why) = (&result["verdict"], result["why"].as_str().unwrap());
+        if verdict != "failed" || output.status.code() != Some(1) || !why.contains(expected_reason) {
+            unexpected.push(format!("{case}, {right:?} → {wrong:?}: {verdict}: {why}"));
         }
     }
-    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert!(unexpected.is_empty(), "{unexpected:#?}");
 }

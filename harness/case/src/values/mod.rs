@@ -1,0 +1,22 @@
+//! Scalar values of a case file. Each is parsed from text, with errors that explain the syntax.
+
+mod duration;
+mod error;
+mod from_text;
+mod kubelet_requirement;
+mod name;
+mod pattern;
+mod quantity_text;
+mod resized_request;
+mod upstream;
+mod usage_bound;
+
+pub use duration::Duration;
+pub use error::ValueError;
+pub use kubelet_requirement::KubeletRequirement;
+pub use name::Name;
+pub use pattern::Pattern;
+pub use quantity_text::QuantityText;
+pub use resized_request::ResizedRequest;
+pub use upstream::Upstream;
+pub use usage_bound::{Comparison, UsageBound};

@@ -1,0 +1,122 @@
+//! Periodic deletion of unused images: `GarbageCollect` of `pkg/kubelet/images/image_gc_manager.go`.
+//! `imageMaximumGCAge` is not modelled.
+
+use std::time::Duration;
+
+use evictlab_rules::quantity::KIB;
+
+use super::images::ImageDeletion;
+use crate::context::SimContext;
+use crate::defect::Defect;
+use crate::kubelet::event::StatusEvent;
+use crate::kubelet::log::Level;
+use crate::kubelet::recorder::EventObject;
+use crate::kubelet::state::Kubelet;
+use crate::machine::{Filesystem, Machine};
+use crate::resource::EventBody;
+
+/// `ImageGCPeriod`
+const PERIOD: Duration = Duration::from_secs(300);
+
+impl Kubelet {
+    /// Schedules the deletions of a kubelet that starts. The one at the start has no statistics yet
+    /// and only reports that. A high threshold of 100 % disables them.
+    pub(super) fn start_image_gc(&mut self, ctx: &mut SimContext) {
+        self.status.image_gc_due = None;
+        if self.config.settings.image_gc_high >= 100 || self.has(Defect::ImageGcMissing) {
+            return;
+        }
+        let message = "invalid capacity 0 on image filesystem";
+        self.record_event(EventObject::Node, EventBody::warning("InvalidDiskCapacity", message), ctx);
+        self.schedule_image_gc(ctx);
+    }
+
+    fn schedule_image_gc(&mut self, ctx: &mut SimContext) {
+        let next = ctx.now + PERIOD;
+        self.status.image_gc_due = Some(next);
+        self.status_at(next, StatusEvent::CollectImages, ctx);
+    }
+
+    /// Deletes unused images if the file system of images is used up to the high threshold, until it
+    /// is used up to the low one.
+    pub(super) fn collect_images(&mut self, machine: &Machine, ctx: &mut SimContext) {
+        self.schedule_image_gc(ctx);
+        let Filesystem { capacity, used } = match machine.images_filesystem() {
+            Some(layers) => self.status.images.include(layers),
+            None => self.status.images.adjust(machine.filesystem()),
+        };
+        let (capacity, available) = (capacity.bytes, capacity.bytes.saturating_sub(used.bytes));
+        let settings = &self.config.settings;
+        let used_percent = 100 - available * 100 / capacity.max(1);
+        if used_percent < settings.image_gc_high {
+            return;
+        }
+        let end = match self.has(Defect::ImageGcStopsAtHighThreshold) {
+            true => settings.image_gc_high,
+            false => settings.image_gc_low,
+        };
+        let wanted = (capacity * (100 - end) / 100).saturating_sub(available);
+        let line = match self.identity.version.minor {
+            ..33 => 383,
+            33 | 34 => 391,
+            35 => 394,
+            _ => 395,
+        };
+        let pairs = format!(
+            "usage={used_percent} highThreshold={} amountToFree={wanted} lowThreshold={}",
+            settings.image_gc_high, settings.image_gc_low
+        );
+        let deletion = ImageDeletion {
+            used: self.pods.images_in_use(),
+            min_age: settings.image_min_age,
+            with_pinned: false,
+            bytes: wanted,
+        };
+        let freed = self.status.images.delete_unused(&deletion, ctx.now);
+        let message = "Disk usage on image filesystem is over the high threshold, trying to free bytes down to the \
+                       low threshold";
+        self.write_log(Level::Info, format_args!("image_gc_manager.go:{line}"), message, &pairs, ctx);
+        if freed < wanted {
+            let message = match self.identity.version.at_least(35) {
+                true => format!(
+                    "Insufficient free disk space on the node's image filesystem ({used_percent}% of {} used). Failed \
+                     to free sufficient space by deleting unused images (freed {freed} bytes). Investigate disk \
+                     usage, as it could be used by active images, logs, volumes, or other data.",
+                    format_size(capacity)
+                ),
+                false => format!(
+                    "Failed to garbage collect required amount of images. Attempted to free {wanted} bytes, but only \
+                     found {freed} bytes eligible to free."
+                ),
+            };
+            self.record_event(EventObject::Node, EventBody::warning("FreeDiskSpaceFailed", &message), ctx);
+        }
+    }
+}
+
+/// Formats a size as `formatSize` does: `2.0 GiB`.
+fn format_size(bytes: u64) -> String {
+    let mut amount = bytes as f64;
+    for unit in ["B", "KiB", "MiB", "GiB"] {
+        if amount < KIB as f64 {
+            return if unit == "B" { format!("{bytes} B") } else { format!("{amount:.1} {unit}") };
+        }
+        amount /= KIB as f64;
+    }
+    format!("{amount:.1} TiB")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use evictlab_rules::quantity::GIB;
+
+    #[test]
+    fn sizes_have_one_digit_after_the_point() {
+        for (bytes, text) in
+            [(1023, "1023 B"), (1536, "1.5 KiB"), (2 * GIB, "2.0 GiB"), (2048 * GIB, "2.0 TiB")]
+        {
+            assert_eq!(format_size(bytes), text);
+        }
+    }
+}
