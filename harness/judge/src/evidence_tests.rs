@@ -700,6 +700,48 @@ fn a_container_without_its_configuration_is_intended_beside_one_that_ran() {
     }
 }
 
+/// The kubelet measures the files of each pod at another time. Figures of a real 1.36.2 on a busy
+/// host: 16,009 files of a pod were not measured when the kubelet ranked.
+#[test]
+fn an_eviction_by_old_statistics_of_files_is_inconclusive() {
+    const LOW: &str = "The node was low on resource: inodes. ";
+    let fails = case("{evicted: [web]}", "");
+    let with_files = |free: i64, later: i64| {
+        let sample = |at: u32, free: i64, web: i64| {
+            let mut sample = sample(at, &["web", "db"]);
+            sample["node"]["fs"] = json!({"inodesFree": free});
+            for (index, files) in [web, 305].into_iter().enumerate() {
+                sample["pods"][index]["ephemeral-storage"] = json!({"inodesUsed": files});
+            }
+            sample
+        };
+        let mut observed = observations();
+        let samples = [sample(30, 4_185_636, 3), sample(33, free, 6), sample(39, free, later)];
+        observed["samples"] = json!(samples);
+        observed["podsFinal"] = json!(["web", "db"].map(|name| {
+            let mut pod = evicted(name);
+            pod["status"]["message"] = json!(LOW);
+            pod
+        }));
+        observed["events"] = json!([("db", "35"), ("web", "41")].map(|(name, second)| {
+            let mut event = event(name, name);
+            event["message"] = json!(LOW);
+            event["metadata"]["annotations"] = json!({"offending_containers": "",
+                "offending_containers_usage": "", "starved_resource": "inodes"});
+            event["firstTimestamp"] = json!(format!("2026-11-21T00:45:{second}Z"));
+            event
+        }));
+        result(&fails, observed)
+    };
+    let why = "pressure outran the statistics of web: the kubelet ranked it by 6, and 13049 were used that it had \
+               not measured yet; later 16014";
+    assert_inconclusive(&with_files(4_172_584, 16_014), InconclusiveReason::StatsOutrun, why);
+    // The statistics were complete: the kubelet ranked wrongly.
+    assert_eq!(with_files(4_185_400, 16_014).verdict, Verdict::Failed);
+    // The pod never had more files.
+    assert_eq!(with_files(4_172_584, 200).verdict, Verdict::Failed);
+}
+
 /// The runtime deletes the data of an evicted pod in the background: until they are gone, the
 /// kubelet evicts the next pod.
 #[test]

@@ -156,6 +156,7 @@ pub(crate) fn of_failure(
         .or_else(|| unmeasured_victim(case, evidence))
         .or_else(|| stats_outrun(expectation, evidence))
         .or_else(|| ranking_outrun(evidence))
+        .or_else(|| disk_ranking_outrun(expectation, evidence))
         .or_else(|| reclaim_pending(expectation, evidence))
         .or_else(|| pressure_ended(case, expectation, evidence))
         .or_else(|| unlisted_pod(case, evidence))
@@ -481,6 +482,62 @@ pub(crate) fn ranking_outrun(evidence: &CaseEvidence<'_>) -> Option<Inconclusive
         );
         Some(Inconclusive::new(InconclusiveReason::StatsOutrun, why))
     })
+}
+
+/// Finds an expected victim that the kubelet ranked by old statistics of its files: another pod was
+/// evicted first, whose usage was larger than that of the victim before the eviction and smaller
+/// after it, and the node had used more that the statistics of pods did not show. The kubelet
+/// measures the files of each pod at another time, and later on a busy host.
+fn disk_ranking_outrun(expectation: &Expectation<'_>, evidence: &CaseEvidence<'_>) -> Option<Inconclusive> {
+    let is_expected =
+        |pod: &PodEvidence<'_>| expectation.evicted().iter().any(|name| name.as_str() == pod.name);
+    let is_for_disk = |pod: &&PodEvidence<'_>| {
+        matches!(starved_resource(pod), Some(Resource::EphemeralStorage | Resource::Inodes))
+    };
+    let evictions = evidence.pods.iter().filter(is_for_disk);
+    let evictions = evictions.filter_map(|pod| Some((pod.evicted_at()?, pod)));
+    let (at, first) = evictions.min_by_key(|(at, _)| *at).filter(|(_, pod)| !is_expected(pod))?;
+    let starved = starved_resource(first)?;
+    let before = last_sample_before(at, evidence)?;
+    let ranked = disk_usage(before, first, starved)?;
+    let start = evidence.samples.first()?;
+    let free = |sample: &Sample| free_disk(sample, starved)[0];
+    let pods = |sample: &Sample| {
+        evidence.pods.iter().filter_map(|pod| disk_usage(sample, pod, starved)).sum::<i64>()
+    };
+    let unmeasured = (free(start)? - free(before)?) - (pods(before) - pods(start));
+    if unmeasured <= ranked {
+        return None;
+    }
+    evidence.pods.iter().filter(|pod| is_expected(pod)).find_map(|pod| {
+        let measured = disk_usage(before, pod, starved).unwrap_or(0);
+        let later = evidence.samples.iter().filter_map(|sample| disk_usage(sample, pod, starved)).max()?;
+        if measured > ranked || later <= ranked {
+            return None;
+        }
+        let print = |amount: i64| match starved {
+            Resource::Inodes => amount.to_string(),
+            _ => Quantity::from_bytes(amount).to_string(),
+        };
+        let why = format!(
+            "pressure outran the statistics of {}: the kubelet ranked it by {}, and {} were used that it had not \
+             measured yet; later {}",
+            pod.name,
+            print(measured),
+            print(unmeasured),
+            print(later)
+        );
+        Some(Inconclusive::new(InconclusiveReason::StatsOutrun, why))
+    })
+}
+
+/// Returns the bytes, or inodes, of all files of a pod.
+fn disk_usage(sample: &Sample, pod: &PodEvidence<'_>, resource: Resource) -> Option<i64> {
+    let files = sample.pod(&pod.pod.metadata.uid)?.ephemeral_storage.as_ref()?;
+    match resource {
+        Resource::Inodes => files.inodes_used,
+        _ => files.used_bytes,
+    }
 }
 
 /// Finds a pod that the kubelet evicted for a disk before the data of the expected victim were
