@@ -489,14 +489,9 @@ pub(crate) fn ranking_outrun(evidence: &CaseEvidence<'_>) -> Option<Inconclusive
 /// after it, and the node had used more that the statistics of pods did not show. The kubelet
 /// measures the files of each pod at another time, and later on a busy host.
 fn disk_ranking_outrun(expectation: &Expectation<'_>, evidence: &CaseEvidence<'_>) -> Option<Inconclusive> {
-    let is_expected =
-        |pod: &PodEvidence<'_>| expectation.evicted().iter().any(|name| name.as_str() == pod.name);
-    let is_for_disk = |pod: &&PodEvidence<'_>| {
-        matches!(starved_resource(pod), Some(Resource::EphemeralStorage | Resource::Inodes))
-    };
-    let evictions = evidence.pods.iter().filter(is_for_disk);
-    let evictions = evictions.filter_map(|pod| Some((pod.evicted_at()?, pod)));
-    let (at, first) = evictions.min_by_key(|(at, _)| *at).filter(|(_, pod)| !is_expected(pod))?;
+    let is_expected = |pod: &PodEvidence<'_>| is_expected_victim(expectation, pod);
+    let (at, first) =
+        disk_evictions(evidence).min_by_key(|(at, _)| *at).filter(|(_, pod)| !is_expected(pod))?;
     let starved = starved_resource(first)?;
     let before = last_sample_before(at, evidence)?;
     let ranked = disk_usage(before, first, starved)?;
@@ -531,6 +526,21 @@ fn disk_ranking_outrun(expectation: &Expectation<'_>, evidence: &CaseEvidence<'_
     })
 }
 
+/// Returns the pods that were evicted for bytes or inodes, with the times of their evictions.
+fn disk_evictions<'a>(
+    evidence: &'a CaseEvidence<'_>,
+) -> impl Iterator<Item = (Timestamp, &'a PodEvidence<'a>)> {
+    let is_for_disk = |pod: &&PodEvidence<'_>| {
+        matches!(starved_resource(pod), Some(Resource::EphemeralStorage | Resource::Inodes))
+    };
+    evidence.pods.iter().filter(is_for_disk).filter_map(|pod| Some((pod.evicted_at()?, pod)))
+}
+
+/// Returns whether the case expects the eviction of a pod.
+fn is_expected_victim(expectation: &Expectation<'_>, pod: &PodEvidence<'_>) -> bool {
+    expectation.evicted().iter().any(|name| name.as_str() == pod.name)
+}
+
 /// Returns the bytes, or inodes, of all files of a pod.
 fn disk_usage(sample: &Sample, pod: &PodEvidence<'_>, resource: Resource) -> Option<i64> {
     let files = sample.pod(&pod.pod.metadata.uid)?.ephemeral_storage.as_ref()?;
@@ -544,16 +554,12 @@ fn disk_usage(sample: &Sample, pod: &PodEvidence<'_>, resource: Resource) -> Opt
 /// deleted: its statistics showed no more free bytes and inodes than at the first eviction. The
 /// runtime deletes data in the background, and the kubelet does not wait for it.
 fn reclaim_pending(expectation: &Expectation<'_>, evidence: &CaseEvidence<'_>) -> Option<Inconclusive> {
-    let is_expected =
-        |pod: &PodEvidence<'_>| expectation.evicted().iter().any(|name| name.as_str() == pod.name);
-    let is_for_disk = |pod: &&PodEvidence<'_>| {
-        matches!(starved_resource(pod), Some(Resource::EphemeralStorage | Resource::Inodes))
-    };
-    let evictions =
-        || evidence.pods.iter().filter(is_for_disk).filter_map(|pod| Some((pod.evicted_at()?, pod)));
-    let (first_at, first) = evictions().min_by_key(|(at, _)| *at).filter(|(_, pod)| is_expected(pod))?;
-    let (at, other) =
-        evictions().filter(|(at, pod)| *at > first_at && !is_expected(pod)).min_by_key(|(at, _)| *at)?;
+    let is_expected = |pod: &PodEvidence<'_>| is_expected_victim(expectation, pod);
+    let (first_at, first) =
+        disk_evictions(evidence).min_by_key(|(at, _)| *at).filter(|(_, pod)| is_expected(pod))?;
+    let (at, other) = disk_evictions(evidence)
+        .filter(|(at, pod)| *at > first_at && !is_expected(pod))
+        .min_by_key(|(at, _)| *at)?;
     let starved = starved_resource(first)?;
     let free_at = |at| last_sample_before(at, evidence).map(|sample| free_disk(sample, starved));
     let (earlier, later) = (free_at(first_at)?, free_at(at)?);
