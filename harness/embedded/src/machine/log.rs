@@ -44,7 +44,6 @@ struct RotatedFile {
     size: u64,
     /// The size with gzip.
     compressed_size: u64,
-    is_compressed: bool,
 }
 
 impl ContainerLog {
@@ -60,10 +59,12 @@ impl ContainerLog {
     pub(super) fn rotate(&mut self, max_files: usize) {
         let excess = self.rotated.len().saturating_sub(max_files.saturating_sub(2));
         self.rotated.drain(..excess);
-        self.rotated.iter_mut().for_each(RotatedFile::compress);
+        for file in &mut self.rotated {
+            file.size = file.compressed_size;
+        }
         let text = self.size.saturating_sub(self.incompressible);
         let compressed_size = self.incompressible + text / TEXT_COMPRESSION;
-        self.rotated.push(RotatedFile { size: self.size, compressed_size, is_compressed: false });
+        self.rotated.push(RotatedFile { size: self.size, compressed_size });
         (self.size, self.incompressible, self.stored) = (0, 0, 0);
         self.lines.clear();
     }
@@ -151,13 +152,5 @@ impl ContainerLog {
         let kept = self.lines.iter().rev().take(MAX_LINES).take_while(is_kept).count();
         self.lines.drain(..self.lines.len() - kept);
         self.stored = self.lines.iter().map(|line| line.text.len()).sum();
-    }
-}
-
-impl RotatedFile {
-    fn compress(&mut self) {
-        if !self.is_compressed {
-            *self = Self { size: self.compressed_size, is_compressed: true, ..*self };
-        }
     }
 }

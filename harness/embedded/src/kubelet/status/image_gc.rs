@@ -78,12 +78,7 @@ impl Kubelet {
         self.write_log(Level::Info, format_args!("image_gc_manager.go:{line}"), message, &pairs, ctx);
         if freed < wanted {
             let message = match self.identity.version.at_least(35) {
-                true => format!(
-                    "Insufficient free disk space on the node's image filesystem ({used_percent}% of {} used). Failed \
-                     to free sufficient space by deleting unused images (freed {freed} bytes). Investigate disk \
-                     usage, as it could be used by active images, logs, volumes, or other data.",
-                    format_size(capacity)
-                ),
+                true => insufficient_space(used_percent, capacity, freed),
                 false => format!(
                     "Failed to garbage collect required amount of images. Attempted to free {wanted} bytes, but only \
                      found {freed} bytes eligible to free."
@@ -92,6 +87,16 @@ impl Kubelet {
             self.record_event(EventObject::Node, EventBody::warning("FreeDiskSpaceFailed", &message), ctx);
         }
     }
+}
+
+/// Returns the message of a deletion that freed too little, since 1.35.
+fn insufficient_space(used_percent: u64, capacity: u64, freed: u64) -> String {
+    let capacity = format_size(capacity);
+    format!(
+        "Insufficient free disk space on the node's image filesystem ({used_percent}% of {capacity} used). Failed to free \
+         sufficient space by deleting unused images (freed {freed} bytes). Investigate disk usage, as it could be used \
+         by active images, logs, volumes, or other data."
+    )
 }
 
 /// Formats a size as `formatSize` does: `2.0 GiB`.
