@@ -25,13 +25,7 @@
 mod action;
 mod api_rejection;
 mod assertion;
-mod check_expect;
-mod check_expressions;
-mod check_manifests;
-mod check_pod_specs;
-mod check_pressure;
-mod check_steps;
-mod checks;
+mod check;
 mod deadline;
 mod expect;
 pub mod expression;
@@ -66,7 +60,7 @@ pub use action::{
 };
 pub use api_rejection::ApiRejection;
 pub use assertion::{Assertion, ExpectedRate, display_value};
-pub use check_steps::LABEL_PREFIX;
+pub use check::LABEL_PREFIX;
 pub use expect::{
     ContainerLimit, Expect, ExpectedEvictions, Figures, Message, Presence, Refused, VolumeLimit, Witness,
 };
@@ -102,5 +96,3 @@ pub use yaml_problem::{document_problem, yaml_problem};
 mod error_texts;
 #[cfg(test)]
 mod fixtures;
-#[cfg(test)]
-mod load_tests;

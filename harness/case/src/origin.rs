@@ -6,6 +6,9 @@ use std::fs;
 /// Path of the standard input in commands.
 pub(crate) const STDIN: &str = "-";
 
+/// Suite of a case from the standard input.
+pub(crate) const STDIN_SUITE: &str = "stdin";
+
 /// Origin of a case file. Errors display it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Origin {

@@ -39,6 +39,28 @@ macro_rules! yaml_path {
     ($($segment:expr),* $(,)?) => { &[$($crate::positions::PathSegment::from($segment)),*] };
 }
 
+/// Returns the position of the first occurrence of a word at or after a position; the position
+/// itself if an alias is there, or if the rest of the text does not contain the word as it is.
+pub(crate) fn find_word(text: &str, from: Position, word: &str) -> Position {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    for (index, line) in text.lines().enumerate().skip(from.line - 1) {
+        let skipped = if index + 1 == from.line { from.column - 1 } else { 0 };
+        let start = line.char_indices().nth(skipped).map_or(line.len(), |(at, _)| at);
+        if index + 1 == from.line && line[start..].starts_with('*') {
+            return from;
+        }
+        let found = line[start..].match_indices(word).find(|(at, _)| {
+            let (before, after) = line[start..].split_at(*at);
+            !before.ends_with(is_part) && !after[word.len()..].starts_with(is_part)
+        });
+        if let Some((at, _)) = found {
+            let column = line[..start + at].chars().count() + 1;
+            return Position { line: index + 1, column };
+        }
+    }
+    from
+}
+
 /// Returns the segments of a field path of Kubernetes, such as `spec.containers[0].image` or
 /// `spec.containers[0].resources.limits[example.com/gpu]` (`Path.String` in
 /// `staging/src/k8s.io/apimachinery/pkg/util/validation/field/path.go`).

@@ -93,6 +93,13 @@ impl SourceSpan {
     }
 }
 
+impl Problem {
+    /// Returns a problem with a file itself; `file` is its path as the user opens it.
+    pub(crate) fn of_file(message: String, file: String) -> Self {
+        Self { message, spans: vec![SourceSpan { file, mark: None, note: String::new() }] }
+    }
+}
+
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)?;

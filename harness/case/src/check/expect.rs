@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use evictlab_rules::threshold::Resource;
 use evictlab_rules::{CgroupVersion, KubeletVersion};
 
-use crate::checks::{Checker, Pod, join};
+use super::checker::{Checker, Pod, join};
 use crate::expect::Message;
 use crate::positions::PathSegment;
 use crate::problem::did_you_mean;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use evictlab_rules::quantity::Quantity;
 use serde_json::{Map, Value};
 
-use crate::checks::{Checker, item_names, join};
+use super::checker::{Checker, item_names, join};
 use crate::manifest_types::{SYSTEM_PRIORITY_CLASSES, containers_of};
 use crate::positions::PathSegment;
 use crate::problem::did_you_mean;

@@ -3,7 +3,7 @@
 use evictlab_rules::quantity::{GIB, Quantity};
 use serde_json::Value;
 
-use crate::checks::Checker;
+use super::checker::Checker;
 use crate::positions::PathSegment;
 use crate::pressure::{Pressure, PressureMechanism};
 use crate::pressure_signal::PressureSignal;

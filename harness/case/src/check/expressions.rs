@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use evictlab_api_types::ApiType;
 use serde_json::{Map, Value};
 
-use crate::checks::Checker;
+use super::checker::Checker;
 use crate::expression::{Expression, KeysRead, ObjectTypes};
 use crate::kubelet_metrics::unknown_metric;
 use crate::located_pod_specs::case_name;

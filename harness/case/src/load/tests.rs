@@ -7,6 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::fixtures::{GOOD, errors_of_changes};
+use crate::schema::Case;
 
 #[test]
 fn locates_the_pods_of_a_case() {

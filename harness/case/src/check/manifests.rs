@@ -4,7 +4,7 @@ use evictlab_api_types::{ApiType, Difference};
 use evictlab_rules::quantity::Quantity;
 use serde_json::{Map, Value};
 
-use crate::checks::{Checker, join};
+use super::checker::{Checker, join};
 use crate::located_pod_specs::case_name;
 use crate::positions::PathSegment;
 use crate::problem::did_you_mean;

@@ -1,0 +1,192 @@
+//! Loading of suites in two steps: reading, which parses the files, and checking, which finds the
+//! mistakes of cases. All problems of all files are reported together.
+
+mod case_file;
+mod parsed_case;
+mod source;
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Borrow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZero;
+use std::panic::resume_unwind;
+use std::path::Path;
+use std::sync::Arc;
+use std::thread;
+
+pub use parsed_case::{LoadedCase, ParsedCase};
+pub use source::{SCHEMA_FILE, Source};
+
+use case_file::{CasePath, File, built_in, files_of_path, files_of_root, standard_input};
+
+use crate::origin::{Origin, STDIN};
+use crate::problem::{LoadErrors, Problem};
+use crate::values::Name;
+use crate::yaml_path;
+
+/// Minimum number of cases for a thread.
+const MIN_SHARE: usize = 16;
+
+/// Case files that were read: the cases that were parsed, and the problems of the other files.
+#[derive(Debug, Default)]
+pub struct CaseFiles {
+    cases: Vec<ParsedCase>,
+    problems: Vec<Problem>,
+}
+
+impl CaseFiles {
+    /// Reads all suites of a source.
+    pub fn read(source: &Source) -> Self {
+        match source {
+            Source::Dir(root) => files_of_root(root).map_or_else(Self::from, Self::parse),
+            Source::BuiltIn(files) => {
+                Self::parse(files.iter().map(|(path, text)| built_in(path, text)).collect())
+            }
+        }
+    }
+
+    /// Reads case files, suites (folders of case files), folders of suites, and a case from the
+    /// standard input (`-`). A file that is named more than once is read once.
+    pub fn read_paths<P: AsRef<Path>>(paths: &[P]) -> Self {
+        let (mut files, mut problems) = (vec![], vec![]);
+        let is_stdin = |path: &&Path| *path == Path::new(STDIN);
+        if paths.iter().map(AsRef::as_ref).any(|path| is_stdin(&path)) {
+            files.push(standard_input());
+        }
+        for path in paths.iter().map(AsRef::as_ref).filter(|path| !is_stdin(path)) {
+            match files_of_path(path) {
+                Ok(found) => files.extend(found),
+                Err(LoadErrors(more)) => problems.extend(more),
+            }
+        }
+        let mut seen = BTreeSet::new();
+        files.retain(|file| seen.insert(file.path.origin.canonical()));
+        let mut read = Self::parse(files);
+        read.problems.splice(0..0, problems);
+        read
+    }
+
+    fn parse(files: Vec<File>) -> Self {
+        let mut read = Self::default();
+        let parse = |File { path, content }| match content {
+            Ok(bytes) => ParsedCase::parse(path, &bytes),
+            Err(why) => Err(LoadErrors(vec![Problem::of_file(why, path.origin.to_string())])),
+        };
+        for parsed in in_parallel(files, parse) {
+            match parsed {
+                Ok(case) => read.cases.push(case),
+                Err(LoadErrors(more)) => read.problems.extend(more),
+            }
+        }
+        read
+    }
+
+    /// Returns the cases, ordered by suite and name.
+    ///
+    /// # Errors
+    /// The files that were not parsed, and names that are not unique.
+    pub fn parsed(self) -> Result<Vec<Arc<ParsedCase>>, LoadErrors> {
+        into_sorted(self.cases.into_iter().map(Ok), self.problems)
+    }
+
+    /// Checks all cases, and returns them ordered by suite and name.
+    ///
+    /// # Errors
+    /// All problems of all files: the mistakes of one case do not prevent the others from being
+    /// checked.
+    pub fn checked(self) -> Result<Vec<Arc<LoadedCase>>, LoadErrors> {
+        into_sorted(in_parallel(self.cases, ParsedCase::check), self.problems)
+    }
+}
+
+/// Returns the cases, ordered by suite and name, unless there is a problem.
+fn into_sorted<C: Borrow<ParsedCase>>(
+    results: impl IntoIterator<Item = Result<C, LoadErrors>>,
+    mut problems: Vec<Problem>,
+) -> Result<Vec<Arc<C>>, LoadErrors> {
+    let mut cases = vec![];
+    for case in results {
+        match case {
+            Ok(case) => cases.push(Arc::new(case)),
+            Err(LoadErrors(more)) => problems.extend(more),
+        }
+    }
+    problems.extend(duplicate_names(&cases));
+    if !problems.is_empty() {
+        return Err(LoadErrors(problems));
+    }
+    cases.sort_by_key(sort_key);
+    Ok(cases)
+}
+
+/// Applies `work` to all items, on all processors. Returns the results in the order of the items.
+fn in_parallel<T: Send, R: Send>(items: Vec<T>, work: impl Fn(T) -> R + Sync) -> Vec<R> {
+    let threads = thread::available_parallelism().map_or(1, NonZero::get);
+    let share = items.len().div_ceil(threads).max(MIN_SHARE);
+    if items.len() <= share {
+        return items.into_iter().map(work).collect();
+    }
+    let (mut items, work) = (items.into_iter().peekable(), &work);
+    thread::scope(|scope| {
+        let mut parts = vec![];
+        while items.peek().is_some() {
+            let share: Vec<T> = items.by_ref().take(share).collect();
+            parts.push(scope.spawn(move || share.into_iter().map(work).collect::<Vec<R>>()));
+        }
+        parts.into_iter().flat_map(|part| part.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
+    })
+}
+
+impl From<LoadErrors> for CaseFiles {
+    fn from(LoadErrors(problems): LoadErrors) -> Self {
+        Self { cases: vec![], problems }
+    }
+}
+
+/// Returns the key by which cases are ordered.
+pub(crate) fn sort_key<C: Borrow<ParsedCase>>(case: &Arc<C>) -> (String, Name) {
+    let case: &ParsedCase = (**case).borrow();
+    (case.suite.clone(), case.case.name.clone())
+}
+
+/// Reads and checks all suites of a source: [`CaseFiles::checked`].
+///
+/// # Errors
+/// All problems of all files.
+pub fn load(source: &Source) -> Result<Vec<Arc<LoadedCase>>, LoadErrors> {
+    CaseFiles::read(source).checked()
+}
+
+/// Reads and checks case files and folders: [`CaseFiles::read_paths`].
+///
+/// # Errors
+/// All problems of all files.
+pub fn load_paths<P: AsRef<Path>>(paths: &[P]) -> Result<Vec<Arc<LoadedCase>>, LoadErrors> {
+    CaseFiles::read_paths(paths).checked()
+}
+
+/// Parses and checks a case file; `shown` is the path that errors display.
+///
+/// # Errors
+/// All problems of the file.
+pub fn parse(suite: &str, relative: &str, shown: &str, bytes: &[u8]) -> Result<LoadedCase, LoadErrors> {
+    let [suite, relative, shown] = [suite, relative, shown].map(str::to_owned);
+    ParsedCase::parse(CasePath { suite, relative, origin: Origin::File(shown) }, bytes)?.check()
+}
+
+/// Reports cases with the same name: a name must identify one case, for `evictlab run NAME` and
+/// for reports that are compared over time.
+pub fn duplicate_names<C: Borrow<ParsedCase>>(cases: &[Arc<C>]) -> Vec<Problem> {
+    let mut first: BTreeMap<&str, &ParsedCase> = BTreeMap::new();
+    let mut problems = vec![];
+    for case in cases.iter().map(|case| (**case).borrow()) {
+        let Some(before) = first.insert(case.case.name.as_str(), case) else { continue };
+        let show = |case: &ParsedCase, note: &str| case.span(yaml_path!["name"], note);
+        problems.push(Problem {
+            message: format!("two cases are named `{}`", case.case.name),
+            spans: vec![show(before, "first"), show(case, "second")],
+        });
+    }
+    problems
+}
