@@ -89,7 +89,9 @@ fn soak_served(seed: u64, length: Duration) {
         }
         runtime.block_on(strangers.assert_untouched());
     }
-    collect(&place, &served);
+    // Faults of the cluster end before.
+    std::thread::sleep(Duration::from_secs(30));
+    collect(&place, &served.kubeconfig);
     let left = runtime.block_on(strangers.leftovers());
     assert!(left.is_empty(), "left in the cluster after gc: {left:?}");
     let untouched = runtime.block_on(strangers.assert_untouched());
@@ -100,12 +102,10 @@ fn soak_served(seed: u64, length: Duration) {
     println!("0 objects left, {untouched} objects of others untouched");
 }
 
-/// Collects the leftovers. Faults of the cluster have ended by then.
-fn collect(place: &Place, served: &Served) {
-    std::thread::sleep(Duration::from_secs(30));
+/// Collects the leftovers.
+fn collect(place: &Place, kubeconfig: &str) {
     let mut gc = place.command(env!("CARGO_BIN_EXE_evictlab"));
-    let output =
-        gc.args(["gc", "--backend", "existing", "--kubeconfig", &served.kubeconfig]).output().unwrap();
+    let output = gc.args(["gc", "--backend", "existing", "--kubeconfig", kubeconfig]).output().unwrap();
     let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
     print!("{text}");
     assert!(output.status.success() && !text.contains("left alone"), "{text}");

@@ -137,10 +137,7 @@ fn run(random: &mut Random) -> Action {
         let arguments = [suite, "--kubelet", kubelet, "--seed", &seed].map(str::to_owned).to_vec();
         return Action { start, command: Command::Model(arguments, fault), stops: stops(random, 6000) };
     }
-    let mut arguments = vec![random.one_of(&GUEST_CASES).to_owned()];
-    if random.below(2) == 0 {
-        arguments.push(random.one_of(&GUEST_CASES).to_owned());
-    }
+    let mut arguments = guest_cases(random);
     match random.below(4) {
         0 => arguments.extend(["--node-selector", "kubernetes.io/hostname=v1-32-worker2"].map(str::to_owned)),
         1 => arguments.push("--allow-disruption".to_owned()),
@@ -148,6 +145,37 @@ fn run(random: &mut Random) -> Action {
         _ => {}
     }
     Action { start, command: Command::Guest(arguments), stops: stops(random, 14_000) }
+}
+
+fn guest_cases(random: &mut Random) -> Vec<String> {
+    let mut cases = vec![random.one_of(&GUEST_CASES).to_owned()];
+    if random.below(2) == 0 {
+        cases.push(random.one_of(&GUEST_CASES).to_owned());
+    }
+    cases
+}
+
+/// Returns the actions of guests of a kind cluster in a round, beside a run that starves its
+/// worker: up to two runs on its control plane and two collections at the same time. They stop
+/// within `span` milliseconds.
+pub fn round_of_guests(seed: u64, number: u64, span: u64) -> Vec<Action> {
+    let mut random = Random::new(seed, number | 1 << 32);
+    let runs = random.below(3);
+    let collections = random.below(3);
+    let mut actions: Vec<Action> = (0..runs).map(|_| run_on_control_plane(&mut random, span)).collect();
+    actions.extend((0..collections).map(|_| collection(&mut random)));
+    actions
+}
+
+fn run_on_control_plane(random: &mut Random, span: u64) -> Action {
+    let start = random.up_to(4000);
+    let mut arguments = guest_cases(random);
+    let node = ["--allow-control-plane", "--node-selector", "node-role.kubernetes.io/control-plane"];
+    arguments.extend(node.map(str::to_owned));
+    if random.below(4) == 0 {
+        arguments.extend(["--timeout", "20s"].map(str::to_owned));
+    }
+    Action { start, command: Command::Guest(arguments), stops: stops(random, span) }
 }
 
 fn collection(random: &mut Random) -> Action {
@@ -211,7 +239,8 @@ pub fn server_faults(seed: u64, length: Duration) -> Vec<ServerFault> {
 
 /// The plan depends on the seed only.
 pub fn assert_replays(seed: u64) {
-    let plan = |seed| (0..50).map(|number| round(seed, number)).collect::<Vec<_>>();
+    let actions = |seed, number| (round(seed, number), round_of_guests(seed, number, 60_000));
+    let plan = |seed| (0..50).map(|number| actions(seed, number)).collect::<Vec<_>>();
     assert_eq!(plan(seed), plan(seed));
     assert_ne!(plan(seed), plan(seed.wrapping_add(1)));
     let hour = Duration::from_secs(3600);
