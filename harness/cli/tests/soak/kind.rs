@@ -51,7 +51,7 @@ pub fn soak(seed: u64, length: Duration) {
         let name = signal.map_or("no signal", signal_name);
         let stated = format!("{name} after {:.1} s", moment.as_secs_f64());
         println!("round {number}: {stated}, gc after {:.1} s", collects.as_secs_f64());
-        let guests = round_of_guests(seed, number, span.as_millis() as u64);
+        let guests = round_of_guests(seed, number);
         let guests = if has_guests { guests } else { Vec::new() };
         let (mut run, ended) = std::thread::scope(|scope| {
             let perform = |(index, action)| {

@@ -90,7 +90,7 @@ impl fmt::Display for Action {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:4.1} s: ", self.start.as_secs_f64())?;
         match &self.command {
-            Command::Guest(arguments) => write!(f, "run on the served cluster: {}", arguments.join(" "))?,
+            Command::Guest(arguments) => write!(f, "run as a guest: {}", arguments.join(" "))?,
             Command::Model(arguments, None) => write!(f, "run on the model: {}", arguments.join(" "))?,
             Command::Model(arguments, Some(fault)) => {
                 write!(f, "run on the model: {} with {fault}", arguments.join(" "))?;
@@ -156,18 +156,17 @@ fn guest_cases(random: &mut Random) -> Vec<String> {
 }
 
 /// Returns the actions of guests of a kind cluster in a round, beside a run that starves its
-/// worker: up to two runs on its control plane and two collections at the same time. They stop
-/// within `span` milliseconds.
-pub fn round_of_guests(seed: u64, number: u64, span: u64) -> Vec<Action> {
+/// worker: up to two runs on its control plane and two collections at the same time.
+pub fn round_of_guests(seed: u64, number: u64) -> Vec<Action> {
     let mut random = Random::new(seed, number | 1 << 32);
     let runs = random.below(3);
     let collections = random.below(3);
-    let mut actions: Vec<Action> = (0..runs).map(|_| run_on_control_plane(&mut random, span)).collect();
+    let mut actions: Vec<Action> = (0..runs).map(|_| run_on_control_plane(&mut random)).collect();
     actions.extend((0..collections).map(|_| collection(&mut random)));
     actions
 }
 
-fn run_on_control_plane(random: &mut Random, span: u64) -> Action {
+fn run_on_control_plane(random: &mut Random) -> Action {
     let start = random.up_to(4000);
     let mut arguments = guest_cases(random);
     let node = ["--allow-control-plane", "--node-selector", "node-role.kubernetes.io/control-plane"];
@@ -175,7 +174,7 @@ fn run_on_control_plane(random: &mut Random, span: u64) -> Action {
     if random.below(4) == 0 {
         arguments.extend(["--timeout", "20s"].map(str::to_owned));
     }
-    Action { start, command: Command::Guest(arguments), stops: stops(random, span) }
+    Action { start, command: Command::Guest(arguments), stops: stops(random, 30_000) }
 }
 
 fn collection(random: &mut Random) -> Action {
@@ -239,7 +238,7 @@ pub fn server_faults(seed: u64, length: Duration) -> Vec<ServerFault> {
 
 /// The plan depends on the seed only.
 pub fn assert_replays(seed: u64) {
-    let actions = |seed, number| (round(seed, number), round_of_guests(seed, number, 60_000));
+    let actions = |seed, number| (round(seed, number), round_of_guests(seed, number));
     let plan = |seed| (0..50).map(|number| actions(seed, number)).collect::<Vec<_>>();
     assert_eq!(plan(seed), plan(seed));
     assert_ne!(plan(seed), plan(seed.wrapping_add(1)));
