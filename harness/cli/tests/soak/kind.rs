@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::collect;
 use crate::laboratory::{Laboratory, Run};
 use crate::outcome::{Baseline, Counts};
-use crate::plan::{Random, round_of_guests, signal_name};
+use crate::plan::{WorkerPlan, round_of_guests};
 use crate::served::{Place, perform};
 use crate::strangers::Strangers;
 
@@ -33,24 +33,14 @@ pub fn soak(seed: u64, length: Duration) {
     let has_guests = load_guest_image(&control_plane);
     let (place, mut counts, baseline) = (Place::new(), Counts::default(), Baseline::read());
     let (mut interrupts, mut kills, mut completed) = (0, 0, 0);
-    let span = duration_of_a_run(&laboratory);
-    println!("a run takes {:.0} s", span.as_secs_f64());
+    let run_duration = duration_of_a_run(&laboratory);
+    println!("a run takes {:.0} s", run_duration.as_secs_f64());
     let began = Instant::now();
     let mut number = 0;
     while began.elapsed() < length {
         number += 1;
-        let mut random = Random::new(seed, number);
-        let (signal, moment, collects) = (random.below(5), random.below(1000), random.below(1000));
-        let [moment, collects] = [moment, collects].map(|per_mille| span.mul_f64(per_mille as f64 / 1000.0));
-        let signal = match signal {
-            0 => None,
-            1 | 2 => Some(Signal::KILL),
-            3 => Some(Signal::INT),
-            _ => Some(Signal::TERM),
-        };
-        let name = signal.map_or("no signal", signal_name);
-        let stated = format!("{name} after {:.1} s", moment.as_secs_f64());
-        println!("round {number}: {stated}, gc after {:.1} s", collects.as_secs_f64());
+        let plan = WorkerPlan::new(seed, number, run_duration);
+        println!("round {number}: {plan}");
         let guests = round_of_guests(seed, number);
         let guests = if has_guests { guests } else { Vec::new() };
         let (mut run, ended) = std::thread::scope(|scope| {
@@ -60,18 +50,15 @@ pub fn soak(seed: u64, length: Duration) {
                 scope.spawn(move || perform(place, kubeconfig, action, &format!("{number}-{index}")))
             };
             let running: Vec<_> = guests.iter().enumerate().map(perform).collect();
-            let run = run_on_worker(&laboratory, signal, moment, collects);
+            let run = run_on_worker(&laboratory, &plan);
             let ended: Vec<_> = running.into_iter().map(|thread| thread.join().unwrap()).collect();
             (run, ended)
         });
-        let status = run.wait();
-        match (signal, status.code()) {
-            (Some(Signal::KILL), None) => kills += 1,
-            (Some(_), Some(130)) => interrupts += 1,
-            // A signal before its handler is installed.
-            (Some(_), None) if !run.has_begun() => interrupts += 1,
-            (_, Some(0)) => completed += 1,
-            _ => panic!("{stated}: {status}\n{}", run.output()),
+        match end_of(&mut run, plan.signal) {
+            Some(RunEnd::Killed) => kills += 1,
+            Some(RunEnd::Interrupted) => interrupts += 1,
+            Some(RunEnd::Completed) => completed += 1,
+            None => panic!("{plan}: {}\n{}", run.wait(), run.output()),
         }
         for (action, ended) in guests.iter().zip(&ended) {
             counts.add(action, ended, &baseline, &[]);
@@ -80,15 +67,7 @@ pub fn soak(seed: u64, length: Duration) {
     }
     laboratory.gc();
     collect(&place, kubeconfig.trim());
-    // The API server removes deleted namespaces within seconds.
-    let mut left = runtime.block_on(strangers.leftovers());
-    for _ in 0..60 {
-        if left.is_empty() {
-            break;
-        }
-        std::thread::sleep(Duration::from_secs(1));
-        left = runtime.block_on(strangers.leftovers());
-    }
+    let left = runtime.block_on(leftovers_after_deletion(&strangers));
     assert!(left.is_empty(), "left in the cluster after gc: {left:?}");
     assert_eq!(laboratory.settings(), settings, "the kubelet is configured as before");
     let untouched = runtime.block_on(strangers.assert_untouched());
@@ -101,20 +80,44 @@ pub fn soak(seed: u64, length: Duration) {
     println!("0 objects left, {untouched} objects of others untouched");
 }
 
-/// Starts a run on the kept cluster, collects beside it, and ends it by a signal.
-fn run_on_worker(
-    laboratory: &Laboratory,
-    signal: Option<Signal>,
-    moment: Duration,
-    collects: Duration,
-) -> Run {
+/// The API server removes deleted namespaces within seconds.
+async fn leftovers_after_deletion(strangers: &Strangers) -> Vec<String> {
+    for _ in 0..60 {
+        if strangers.leftovers().await.is_empty() {
+            break;
+        }
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    strangers.leftovers().await
+}
+
+enum RunEnd {
+    Killed,
+    Interrupted,
+    Completed,
+}
+
+/// Returns the end of a run that got this signal; `None` if it ended in another way.
+fn end_of(run: &mut Run, signal: Option<Signal>) -> Option<RunEnd> {
+    match (signal, run.wait().code()) {
+        (Some(Signal::KILL), None) => Some(RunEnd::Killed),
+        (Some(_), Some(130)) => Some(RunEnd::Interrupted),
+        // A signal before its handler is installed.
+        (Some(_), None) if !run.has_begun() => Some(RunEnd::Interrupted),
+        (_, Some(0)) => Some(RunEnd::Completed),
+        _ => None,
+    }
+}
+
+/// Starts a run on the kept cluster, collects beside it, ends it by the signal, and waits for it.
+fn run_on_worker(laboratory: &Laboratory, plan: &WorkerPlan) -> Run {
     let mut run = laboratory.run_on_kept();
-    if collects < moment {
-        run.wait_until(collects.as_secs_f64());
+    if plan.gc_at < plan.signal_at {
+        run.wait_until(plan.gc_at.as_secs_f64());
         laboratory.gc();
     }
-    run.wait_until(moment.as_secs_f64());
-    if let Some(signal) = signal {
+    run.wait_until(plan.signal_at.as_secs_f64());
+    if let Some(signal) = plan.signal {
         run.send(signal);
     }
     run.wait();

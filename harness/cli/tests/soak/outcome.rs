@@ -3,8 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use evictlab_judge::{CaseResult, Verdict};
+use evictlab_report::{CaseId, RunEvent, RunEventKind};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -19,7 +22,7 @@ pub struct Counts {
     kills: usize,
     collections: usize,
     verdicts: BTreeMap<String, usize>,
-    /// Errors and inconclusive cases without a fault or a signal.
+    /// Inconclusive cases that no fault or signal explains.
     unexplained: Vec<String>,
 }
 
@@ -32,12 +35,7 @@ impl fmt::Display for Counts {
         )?;
         let verdicts: Vec<String> =
             verdicts.iter().map(|(verdict, count)| format!("{count} {verdict}")).collect();
-        write!(
-            f,
-            "{}; {} without a verdict for no reason of the soak",
-            verdicts.join(", "),
-            unexplained.len()
-        )
+        write!(f, "{}; {} inconclusive without a cause", verdicts.join(", "), unexplained.len())
     }
 }
 
@@ -50,9 +48,9 @@ impl Baseline {
         Self(serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap())
     }
 
-    fn verdict(&self, case: &str, kubelet: &str) -> Option<&str> {
-        let minor: Vec<&str> = kubelet.split('.').take(2).collect();
-        self.0[case][minor.join(".")].as_str()
+    fn verdict(&self, id: &CaseId) -> Option<&str> {
+        let minor: Vec<&str> = id.kubelet.split('.').take(2).collect();
+        self.0[format!("{}/{}", id.suite, id.case)][minor.join(".")].as_str()
     }
 }
 
@@ -79,23 +77,29 @@ impl Counts {
             _ => self.runs += 1,
         }
         assert_status(action, ended, disturbed);
-        for (case, kubelet, verdict, why) in verdicts(ended) {
-            *self.verdicts.entry(verdict.clone()).or_default() += 1;
-            let expected = baseline.verdict(&case, &kubelet);
-            let is_flaky_pass = verdict == "flaky" && expected == Some("passed");
-            let context = format!("{case} on {kubelet}: {verdict}, {why}\n{action}\n{}", ended.output);
-            match verdict.as_str() {
-                "skipped" => {}
-                "error" | "inconclusive" if disturbed => {}
-                "inconclusive" => self.unexplained.push(context),
-                verdict => assert!(expected == Some(verdict) || is_flaky_pass, "wrong verdict: {context}"),
+        for (id, result) in results(ended) {
+            let verdict = result.verdict;
+            *self.verdicts.entry(verdict.to_string()).or_default() += 1;
+            let expected = baseline.verdict(&id);
+            let is_flaky_pass = verdict == Verdict::Flaky && expected == Some("passed");
+            let CaseId { suite, case, kubelet, .. } = &id;
+            let context =
+                format!("{suite}/{case} on {kubelet}: {verdict}, {}\n{action}\n{}", result.why, ended.output);
+            match verdict {
+                Verdict::Skipped => {}
+                Verdict::Error | Verdict::Inconclusive if disturbed => {}
+                Verdict::Inconclusive => self.unexplained.push(context),
+                verdict => assert!(
+                    expected == Some(verdict.to_string().as_str()) || is_flaky_pass,
+                    "wrong verdict: {context}"
+                ),
             }
         }
     }
 
     /// Prints the cases that were inconclusive although nothing disturbed them: a busy machine.
     pub fn print_unexplained(&self) {
-        self.unexplained.iter().for_each(|context| println!("inconclusive without a reason: {context}"));
+        self.unexplained.iter().for_each(|context| println!("inconclusive without a cause: {context}"));
     }
 }
 
@@ -127,15 +131,15 @@ fn assert_status(action: &Action, ended: &Ended, disturbed: bool) {
     assert!(allowed.contains(&code), "{}: {action}\n{}", ended.status, ended.output);
 }
 
-fn verdicts(ended: &Ended) -> Vec<(String, String, String, String)> {
+fn results(ended: &Ended) -> Vec<(CaseId, Arc<CaseResult>)> {
     let events = fs::read_to_string(ended.run_dir.join("artifacts/events.jsonl")).unwrap_or_default();
-    let events = events.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let ended = events.filter(|event| event["what"] == "case-ended").map(|event| {
-        let text = |path: &str| event.pointer(path).and_then(Value::as_str).unwrap_or_default().to_owned();
-        let case = format!("{}/{}", text("/suite"), text("/case"));
-        (case, text("/kubelet"), text("/judgement/verdict"), text("/judgement/why"))
+    // A kill may cut the last line.
+    let events = events.lines().filter_map(|line| serde_json::from_str::<RunEvent>(line).ok());
+    let results = events.filter_map(|event| match event.what {
+        RunEventKind::CaseEnded { id, result, .. } => Some((id, result)),
+        _ => None,
     });
-    ended.collect()
+    results.collect()
 }
 
 /// Returns the faults with their times.

@@ -155,6 +155,33 @@ fn guest_cases(random: &mut Random) -> Vec<String> {
     cases
 }
 
+/// What happens to a run on the worker of a kind cluster, by the time since its start.
+pub struct WorkerPlan {
+    pub signal: Option<Signal>,
+    pub signal_at: Duration,
+    /// Not reached if the signal comes first.
+    pub gc_at: Duration,
+}
+
+impl WorkerPlan {
+    /// Returns the plan of a round; `run_duration` is that of a run without a signal.
+    pub fn new(seed: u64, number: u64, run_duration: Duration) -> Self {
+        let mut random = Random::new(seed, number);
+        let signals = [None, Some(Signal::KILL), Some(Signal::KILL), Some(Signal::INT), Some(Signal::TERM)];
+        let signal = random.one_of(&signals);
+        let mut moment = || run_duration.mul_f64(random.below(1000) as f64 / 1000.0);
+        Self { signal, signal_at: moment(), gc_at: moment() }
+    }
+}
+
+impl fmt::Display for WorkerPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = self.signal.map_or("no signal", signal_name);
+        let [signal_at, gc_at] = [self.signal_at, self.gc_at].map(|at| at.as_secs_f64());
+        write!(f, "{name} after {signal_at:.1} s, gc after {gc_at:.1} s")
+    }
+}
+
 /// Returns the actions of guests of a kind cluster in a round, beside a run that starves its
 /// worker: up to two runs on its control plane and two collections at the same time.
 pub fn round_of_guests(seed: u64, number: u64) -> Vec<Action> {
