@@ -51,7 +51,7 @@ impl TestCluster {
             .unwrap();
     }
 
-    fn pod(&mut self, name: &str, mut spec: Value) {
+    pub(super) fn pod(&mut self, name: &str, mut spec: Value) {
         let memory = spec["memory"].take();
         let amounts = if memory.is_null() { json!({}) } else { json!({"memory": memory}) };
         spec.as_object_mut().unwrap().remove("memory");
@@ -69,7 +69,7 @@ impl TestCluster {
         self.0.store.get(kind, namespace, name).map(|object| &**object)
     }
 
-    fn place(&self, pod: &str) -> &str {
+    pub(super) fn place(&self, pod: &str) -> &str {
         self.get(Kind::Pod, pod).unwrap()["spec"]["nodeName"].as_str().unwrap_or_default()
     }
 
@@ -248,81 +248,6 @@ fn respects_selectors_affinity_pod_limits_and_cordons() {
     cluster.run_until(3.0);
     assert_eq!(cluster.place("third").len() + cluster.place("fourth").len(), 2);
     assert!(cluster.event_messages("FailedScheduling")[0].contains("0/2 nodes are available: 1 Too many pods, 1 node(s) were unschedulable. preemption: 0/2 nodes are available: 1 No preemption victims found for incoming pod, 1 Preemption is not helpful for scheduling."), "{:?}", cluster.event_messages("FailedScheduling"));
-}
-
-#[test]
-fn preempts_least_important_pod() {
-    let mut cluster = TestCluster::with_nodes(&["n1", "n2"]);
-    for (name, value) in [("low", 10), ("middle", 20), ("high", 100)] {
-        cluster.create(Kind::PriorityClass, "", json!({"metadata": {"name": name}, "value": value}));
-    }
-    cluster.pod("middle", json!({"memory": "6Gi", "priorityClassName": "middle"}));
-    cluster.run_until(1.0);
-    cluster.pod("low", json!({"memory": "6Gi", "priorityClassName": "low"}));
-    cluster.run_until(2.0);
-    assert_eq!([cluster.place("middle"), cluster.place("low")], ["n1", "n2"]);
-    cluster.running("low");
-    cluster.pod("high", json!({"memory": "4Gi", "priorityClassName": "high"}));
-    cluster.run_until(2.1);
-    let victim = cluster.get(Kind::Pod, "low").unwrap();
-    let condition = victim.condition("DisruptionTarget").unwrap();
-    assert_eq!(condition["reason"], "PreemptionByScheduler");
-    assert_eq!(condition["message"], "default-scheduler: preempting to accommodate a higher priority pod");
-    assert_eq!(victim["metadata"]["deletionGracePeriodSeconds"], 30);
-    let high = cluster.get(Kind::Pod, "high").unwrap();
-    assert_eq!(high["status"]["nominatedNodeName"], "n2");
-    let uid = high["metadata"]["uid"].as_str().unwrap();
-    assert_eq!(cluster.event_messages("Preempted"), [format!("low: Preempted by pod {uid} on node n2")]);
-    assert_eq!(
-        cluster.event_messages("FailedScheduling"),
-        ["high: 0/2 nodes are available: 2 Insufficient memory."]
-    );
-    assert!(!cluster.get(Kind::Pod, "middle").unwrap()["metadata"]["deletionTimestamp"].is_string());
-    // The nominated node is reserved: a pod that arrives during the backoff does not get it.
-    cluster.finish("low");
-    cluster.pod("late", json!({"memory": "5Gi", "priorityClassName": "low"}));
-    cluster.run_until(2.5);
-    assert_eq!([cluster.place("high"), cluster.place("late")], ["", ""]);
-    cluster.run_until(10.0);
-    assert_eq!([cluster.place("high"), cluster.place("late")], ["n2", ""]);
-    assert!(cluster.get(Kind::Pod, "high").unwrap()["status"]["nominatedNodeName"].is_null());
-}
-
-#[test]
-fn preempts_fewest_pods_on_node() {
-    let mut cluster = TestCluster::with_nodes(&["n1"]);
-    for (name, value) in [("low", 10), ("middle", 20), ("high", 100)] {
-        cluster.create(Kind::PriorityClass, "", json!({"metadata": {"name": name}, "value": value}));
-    }
-    cluster.pod("a", json!({"memory": "3Gi", "priorityClassName": "middle"}));
-    cluster.pod("b", json!({"memory": "3Gi", "priorityClassName": "low"}));
-    cluster.run_until(1.0);
-    cluster.pod("c", json!({"memory": "4Gi", "priorityClassName": "high"}));
-    cluster.run_until(2.0);
-    let dying =
-        |name: &str| cluster.get(Kind::Pod, name).unwrap()["metadata"]["deletionTimestamp"].is_string();
-    assert_eq!([dying("a"), dying("b")], [false, true]);
-}
-
-#[test]
-fn pod_with_preemption_policy_never_waits() {
-    let mut cluster = TestCluster::with_nodes(&["n1"]);
-    let class = json!({"metadata": {"name": "meek"}, "value": 100, "preemptionPolicy": "Never"});
-    cluster.create(Kind::PriorityClass, "", class);
-    cluster.pod("a", json!({"memory": "6Gi"}));
-    cluster.run_until(1.0);
-    cluster.pod("b", json!({"memory": "6Gi", "priorityClassName": "meek"}));
-    cluster.run_until(2.0);
-    assert_eq!(
-        cluster.event_messages("FailedScheduling"),
-        [
-            "b: 0/1 nodes are available: 1 Insufficient memory. preemption: not eligible due to preemptionPolicy=Never."
-        ]
-    );
-    // The end of a pod frees its resources.
-    cluster.0.store.update(Kind::Pod, "default", "a", |pod| pod["status"]["phase"] = json!("Failed"));
-    cluster.run_until(4.0);
-    assert_eq!(cluster.place("b"), "n1");
 }
 
 #[test]

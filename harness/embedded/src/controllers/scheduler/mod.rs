@@ -8,5 +8,7 @@ mod cycle;
 mod filter;
 mod nodes;
 mod preemption;
+#[cfg(test)]
+mod tests;
 
 pub(super) use cycle::Scheduler;

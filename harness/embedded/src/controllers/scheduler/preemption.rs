@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use std::sync::Arc;
 
 use k8s_openapi::api::policy::v1::PodDisruptionBudgetStatus;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use serde_json::Value;
 
 use super::filter::{FilterFailure, filter, unavailable};
@@ -115,7 +116,7 @@ struct Candidate<'a> {
     node_info: &'a NodeInfo,
     /// Victims, most important first.
     victims: Vec<PodInfo>,
-    /// Number of victims that a disruption budget protects.
+    /// Number of victims whose removal violates a disruption budget.
     violations: usize,
 }
 
@@ -137,12 +138,11 @@ impl<'a> Candidate<'a> {
             return Err(failure.reasons);
         }
         lower.sort_by_cached_key(|pod_info| importance(&pod_info.pod));
-        let (protected, free): (Vec<_>, Vec<_>) =
-            lower.into_iter().partition(|pod_info| is_protected(&pod_info.pod, ctx));
+        let (violating, free) = split_by_budget(lower, ctx);
         let mut victims = Vec::new();
         let mut violations = 0;
         // The most important pods are reprieved first.
-        for (pod_info, protected) in protected
+        for (pod_info, violates) in violating
             .into_iter()
             .map(|pod_info| (pod_info, true))
             .chain(free.into_iter().map(|pod_info| (pod_info, false)))
@@ -152,7 +152,7 @@ impl<'a> Candidate<'a> {
                 && let Some(pod_info) = left.pods.pop()
             {
                 victims.push(pod_info);
-                violations += usize::from(protected);
+                violations += usize::from(violates);
             }
         }
         victims.sort_by_cached_key(|pod_info| importance(&pod_info.pod));
@@ -162,33 +162,85 @@ impl<'a> Candidate<'a> {
     /// Returns a key that orders candidates, best first (`pickOneNodeForPreemption`): violated
     /// budgets, highest priority, sum of priorities, number of victims, start time of the most
     /// important victim.
-    fn cost(&self) -> (usize, i64, i64, usize, Reverse<String>) {
+    fn cost(&self) -> (usize, i64, i64, usize, Reverse<Option<StartTime>>) {
         // Makes priorities positive, so that fewer victims have a smaller sum.
         const OFFSET: i64 = i32::MAX as i64 + 1;
         let priorities = self.victims.iter().map(|pod_info| pod_info.pod.priority());
         let highest = priorities.clone().max().unwrap_or(i64::MIN);
         let important = self.victims.iter().filter(|pod_info| pod_info.pod.priority() == highest);
-        let earliest = important.map(|pod_info| started(&pod_info.pod).to_owned()).min().unwrap_or_default();
+        let earliest = important.map(|pod_info| StartTime::of(&pod_info.pod)).min();
         let sum = priorities.map(|priority| priority + OFFSET).sum();
         (self.violations, highest, sum, self.victims.len(), Reverse(earliest))
     }
 }
 
-/// Returns whether a disruption budget does not allow the disruption of a pod.
-fn is_protected(pod: &Value, ctx: &SimContext) -> bool {
-    let mut budgets = ctx.store.list(Kind::PodDisruptionBudget, Some(pod.namespace()));
-    budgets.any(|budget| {
-        budget.read::<PodDisruptionBudgetStatus>("status").disruptions_allowed <= 0
-            && label_selector::selects(budget, pod)
+/// Disruption budget with the number of pods that it still lets go.
+struct Budget<'a> {
+    namespace: &'a str,
+    selector: LabelSelector,
+    status: PodDisruptionBudgetStatus,
+}
+
+impl<'a> Budget<'a> {
+    /// Reads a budget. A budget without a selector, or with an empty one, protects no pods from the
+    /// scheduler.
+    fn read(object: &'a Value) -> Option<Self> {
+        let selector = label_selector::of(object)?;
+        let is_empty = selector.match_labels.iter().flatten().next().is_none()
+            && selector.match_expressions.iter().flatten().next().is_none();
+        (!is_empty).then(|| Self { namespace: object.namespace(), selector, status: object.read("status") })
+    }
+
+    /// Counts the removal of a pod. Returns whether the budget does not allow the removal.
+    fn is_violated_by(&mut self, pod: &Value) -> bool {
+        // The API server has already counted an evicted pod.
+        let is_counted =
+            self.status.disrupted_pods.as_ref().is_some_and(|pods| pods.contains_key(pod.name()));
+        if self.namespace != pod.namespace()
+            || is_counted
+            || !label_selector::matches(Some(&self.selector), pod.labels())
+        {
+            return false;
+        }
+        self.status.disruptions_allowed -= 1;
+        self.status.disruptions_allowed < 0
+    }
+}
+
+/// Splits pods, most important first, into those whose removal violates a disruption budget and the
+/// others (`filterPodsWithPDBViolation`).
+pub(super) fn split_by_budget(pods: Vec<PodInfo>, ctx: &SimContext) -> (Vec<PodInfo>, Vec<PodInfo>) {
+    let all = ctx.store.list(Kind::PodDisruptionBudget, None);
+    let mut budgets: Vec<_> = all.filter_map(|object| Budget::read(object)).collect();
+    pods.into_iter().partition(|pod_info| {
+        let pod = &pod_info.pod;
+        let has_labels = pod.labels().as_object().is_some_and(|labels| !labels.is_empty());
+        let mut is_violation = false;
+        for budget in budgets.iter_mut().filter(|_| has_labels) {
+            is_violation |= budget.is_violated_by(pod);
+        }
+        is_violation
     })
 }
 
 /// Returns a key that orders pods by importance, most important first: priority, then start time.
-fn importance(pod: &Value) -> (Reverse<i64>, String, String) {
-    (Reverse(pod.priority()), started(pod).to_owned(), pod.name().to_owned())
+fn importance(pod: &Value) -> (Reverse<i64>, StartTime, String) {
+    (Reverse(pod.priority()), StartTime::of(pod), pod.name().to_owned())
 }
 
-/// Returns the start time of a pod.
-fn started(pod: &Value) -> &str {
-    pod.status().text("startTime")
+/// Start time of a pod. A pod that has not started is younger than all others, as the scheduler uses
+/// the current time for it (`GetPodStartTime`).
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum StartTime {
+    Started(String),
+    NotStarted,
+}
+
+impl StartTime {
+    fn of(pod: &Value) -> Self {
+        match pod.status().text("startTime") {
+            "" => Self::NotStarted,
+            time => Self::Started(time.to_owned()),
+        }
+    }
 }
