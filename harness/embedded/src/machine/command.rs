@@ -62,8 +62,6 @@ impl Exec {
             OutputStream::Stdout => &mut self.stdout,
             OutputStream::Stderr => &mut self.stderr,
         };
-        let room = MAX_OUTPUT.saturating_sub(output.len());
-        let (first, _) = data.clone().split(room as u64);
-        output.extend(first.bytes(room).unwrap_or_default());
+        output.extend(data.first_bytes(MAX_OUTPUT.saturating_sub(output.len())));
     }
 }

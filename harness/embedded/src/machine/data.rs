@@ -73,15 +73,18 @@ impl Data {
         }
     }
 
-    /// Returns the bytes, if there are at most `most`.
+    /// Returns the bytes, if there are at most `most`. Unknown bytes are zeros.
     pub(super) fn bytes(&self, most: usize) -> Option<Vec<u8>> {
-        if self.len() > most as u64 {
-            return None;
+        (self.len() <= most as u64).then(|| self.first_bytes(most))
+    }
+
+    /// Returns the first bytes, at most `most`. Unknown bytes are zeros.
+    pub(super) fn first_bytes(&self, most: usize) -> Vec<u8> {
+        let len = self.len().min(most as u64) as usize;
+        match self {
+            Self::Bytes(bytes) => bytes[..len].to_vec(),
+            Self::Fill(_) => vec![0; len],
+            Self::Lines(line, _) => line.bytes().chain([b'\n']).cycle().take(len).collect(),
         }
-        Some(match self {
-            Self::Bytes(bytes) => bytes.clone(),
-            Self::Fill(len) => vec![0; *len as usize],
-            Self::Lines(line, count) => format!("{line}\n").repeat(*count as usize).into_bytes(),
-        })
     }
 }

@@ -20,6 +20,12 @@ const DIRECTORIES: [&str; 10] = [
     "var/log/pods",
 ];
 
+/// Returns a path relative to the root of the node, without empty parts and `.`.
+fn node_path(path: &str) -> String {
+    let parts: Vec<&str> = path.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
+    parts.join("/")
+}
+
 impl Kernel {
     /// Creates the node's directories. Their space is part of the node's initial usage.
     pub(super) fn create_node_directories(&mut self) {
@@ -30,24 +36,16 @@ impl Kernel {
 
     /// Returns the location of `name` in the `hostPath` volume at `path`.
     pub(super) fn host_path_location(&self, path: &str, name: &str) -> Location {
-        let path = match (path.trim_matches('/'), name) {
-            ("", name) => name.to_owned(),
-            (path, "") => path.to_owned(),
-            (path, name) => format!("{path}/{name}"),
-        };
-        Location::Entry(self.node_files, path)
+        Location::Entry(self.node_files, node_path(&format!("{path}/{name}")))
     }
 
     /// Creates the missing directories of a `hostPath` volume, as the runtime does.
     pub(super) fn create_host_path(&mut self, path: &str) {
-        let mut name = String::new();
-        for part in path.split('/').filter(|part| !part.is_empty()) {
-            if !name.is_empty() {
-                name.push('/');
-            }
-            name.push_str(part);
-            if self.disk.lookup(self.node_files, &name).is_none()
-                && self.disk.create(self.node_files, &name, FileKind::Directory).is_err()
+        let path = node_path(path);
+        let parents = path.match_indices('/').map(|(at, _)| &path[..at]);
+        for name in parents.chain([path.as_str()]).filter(|name| !name.is_empty()) {
+            if self.disk.lookup(self.node_files, name).is_none()
+                && self.disk.create(self.node_files, name, FileKind::Directory).is_err()
             {
                 return;
             }
@@ -98,18 +96,18 @@ impl Kernel {
 
     /// Writes a file of the node, or removes it if `text` is `None`.
     pub(super) fn put_node_file(&mut self, path: &str, text: Option<&[u8]>) -> Result<(), NoSpace> {
-        let name = path.trim_matches('/');
-        let removed = self.disk.unlink(self.node_files, name);
+        let name = node_path(path);
+        let removed = self.disk.unlink(self.node_files, &name);
         self.drop_pages(removed);
         let Some(text) = text else { return Ok(()) };
-        let id = self.disk.create(self.node_files, name, FileKind::Regular)?;
+        let id = self.disk.create(self.node_files, &name, FileKind::Regular)?;
         let written = self.disk.write(id, 0, text.len() as u64, Some(text));
         if written < text.len() as u64 { Err(NoSpace) } else { Ok(()) }
     }
 
     /// Returns the files in a directory of the node with their content, by name.
     pub(super) fn node_files_in(&self, directory: &str) -> Vec<(String, Vec<u8>)> {
-        let prefix = format!("{}/", directory.trim_matches('/'));
+        let prefix = format!("{}/", node_path(directory));
         let names = self.disk.names(self.node_files, &prefix);
         names
             .filter_map(|path| {

@@ -52,3 +52,16 @@ fn a_running_command_has_no_result() {
     assert_eq!(exec(&mut lab, "c", &["/no/such", "program"]), Err(ExecError::UnknownProgram));
     assert_eq!(exec(&mut lab, "d", &["true"]), Err(ExecError::NotRunning));
 }
+
+#[test]
+fn output_beyond_64_kib_is_dropped() {
+    let mut lab = Lab::script("sleep 1000");
+    lab.seconds(1);
+    let script = "echo start; /stress logs --total 1Mi --step 1Mi & sleep 1";
+    let output = exec(&mut lab, "c", &["sh", "-c", script]).unwrap().unwrap().stdout;
+    assert_eq!(output.len(), 64 << 10);
+    let text = String::from_utf8(output).unwrap();
+    assert!(text.starts_with("start\nxxx") && !text.contains('\0'));
+    // The last line is cut.
+    assert!(text.ends_with('x') && text.lines().count() > 60);
+}

@@ -162,3 +162,15 @@ fn host_path_files_outlive_the_pod() {
     assert_eq!(lab.log("c"), ["exists"]);
     assert!(lab.machine.filesystem().used.bytes > 4 * KIB);
 }
+
+#[test]
+fn parts_of_a_host_path_may_be_empty() {
+    let mut lab = lab(CgroupVersion::V2);
+    lab.start(
+        "a",
+        visitor("p", "//var/./lib//data/", "mkdir /host/deep && echo one > /host/deep/a; ls /host"),
+    );
+    lab.start("b", visitor("q", "/var/lib", "sleep 1; cat /host/data/deep/a"));
+    lab.seconds(3);
+    assert_eq!([lab.log("a"), lab.log("b")], [["deep"], ["one"]]);
+}
