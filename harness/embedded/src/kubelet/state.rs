@@ -2,6 +2,9 @@
 
 use std::fmt::Display;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use serde_json::Value;
+
 use super::config::KubeletConfig;
 use super::event::{KubeletEvent, PodEvent};
 use super::eviction::Eviction;
@@ -13,6 +16,7 @@ use super::stats::Stats;
 use super::status::NodeStatus;
 use crate::context::SimContext;
 use crate::defect::Defect;
+use crate::resource::ObjectExt;
 use crate::sim::{EventQueue, Slot, Time};
 
 /// A kubelet. Its components are fields; the operations of a component are in the component's
@@ -75,6 +79,17 @@ impl Kubelet {
     /// Removes an image that no container uses from the runtime, as `ctr images rm` does.
     pub fn remove_image(&mut self, image: &str) {
         self.status.images.remove(image);
+    }
+
+    /// Returns a reference to the kubelet's node.
+    pub(super) fn as_owner(&self, node: &Value) -> OwnerReference {
+        OwnerReference {
+            api_version: "v1".to_owned(),
+            kind: "Node".to_owned(),
+            name: self.identity.node.clone(),
+            uid: node.uid().to_owned(),
+            ..OwnerReference::default()
+        }
     }
 
     /// Returns the slot of the next event.

@@ -163,6 +163,11 @@ fn logs_reason_of_rejected_configuration() {
              reservation.\"",
         ),
         (
+            json!({"nodeLeaseDurationSeconds": -1, "imageGCHighThresholdPercent": 101}),
+            "error: [invalid configuration: nodeLeaseDurationSeconds must be greater than 0, invalid configuration: \
+             imageGCHighThresholdPercent",
+        ),
+        (
             json!({"imageGCHighThresholdPercent": 101}),
             "invalid configuration: imageGCHighThresholdPercent (--image-gc-high-threshold) 101 must be between 0 and 100, inclusive",
         ),
@@ -311,6 +316,21 @@ fn registers_node_with_events() {
     let before = renewed(&lab);
     lab.seconds(10.5);
     assert_ne!(renewed(&lab), before);
+}
+
+#[test]
+fn lease_has_configured_duration() {
+    let lease = |lab: &Lab| {
+        let lease = lab.simulation.store.get(Kind::Lease, "kube-node-lease", "n1").unwrap();
+        (lease["spec"]["leaseDurationSeconds"].clone(), lease["spec"]["renewTime"].clone())
+    };
+    let mut lab = Lab::new(36, CgroupVersion::V2);
+    assert_eq!(lease(lab.seconds(1.0)).0, 40);
+    lab.tune(json!({"nodeLeaseDurationSeconds": 120})).seconds(2.0);
+    let (duration, before) = lease(&lab);
+    assert_eq!(duration, 120, "the restarted kubelet changes its Lease");
+    assert_eq!(lease(lab.seconds(28.0)).1, before);
+    assert_ne!(lease(lab.seconds(3.5)).1, before, "a quarter of the duration is over");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use evictlab_rules::KubeletVersion;
 use evictlab_rules::quantity::{MIB, Quantity};
 use evictlab_rules::threshold::{
     Signal, Threshold, ThresholdConfig, ThresholdValue, parse_threshold_config_of,
@@ -18,6 +19,9 @@ use crate::options::CgroupVersion;
 
 /// Default of `containerLogMonitorInterval`.
 const LOG_MONITOR_INTERVAL: Duration = Duration::from_secs(10);
+
+/// Default of `nodeLeaseDurationSeconds`.
+const LEASE_SECONDS: i32 = 40;
 
 /// Settings of a running kubelet.
 #[derive(Clone, Debug)]
@@ -40,6 +44,8 @@ pub(crate) struct Settings {
     pub status_update: Duration,
     /// `nodeStatusReportFrequency`.
     pub status_report: Duration,
+    /// `nodeLeaseDurationSeconds`.
+    pub lease_seconds: i32,
     /// `kubeReserved` and `systemReserved`, by resource.
     pub reserved: BTreeMap<String, Quantity>,
     /// Memory limit of the cgroup of all pods, in bytes; `None` if it is not enforced.
@@ -74,6 +80,7 @@ impl Default for Settings {
             volume_period: Some(Duration::from_secs(60)),
             status_update: Duration::from_secs(10),
             status_report: Duration::from_secs(300),
+            lease_seconds: LEASE_SECONDS,
             reserved: BTreeMap::new(),
             pods_limit: None,
             pods_task_limit: None,
@@ -110,20 +117,8 @@ impl Settings {
                 "kubelet is configured to not run on a host using cgroup v1. cgroup v1 support is {future}"
             )));
         }
-        let mut invalid = invalid_percentages(&number);
-        if let Some(files) = number("containerLogMaxFiles").filter(|files| *files <= 1) {
-            if !identity.version.at_least(33) {
-                return Err(ConfigError::Logs(format!("invalid MaxFiles {files}, must be > 1")));
-            }
-            invalid.push("invalid configuration: containerLogMaxFiles must be greater than 1".to_owned());
-        }
         let enforced = texts(all.get("enforceNodeAllocatable"));
-        invalid.extend(invalid_enforcements(&enforced));
-        match &invalid[..] {
-            [] => {}
-            [one] => return Err(ConfigError::Invalid(one.clone())),
-            all => return Err(ConfigError::Invalid(format!("[{}]", all.join(", ")))),
-        }
+        validate(&number, &enforced, &identity.version)?;
         let config: ThresholdConfig = serde_json::from_value(Value::Object(all.clone()))
             .map_err(|error| ConfigError::Decode(format!("json: {error}")))?;
         let mut thresholds = parse_threshold_config_of(&identity.version, &config)?;
@@ -146,6 +141,9 @@ impl Settings {
             volume_period: all.get("volumeStatsAggPeriod").and_then(length),
             status_update: all.get("nodeStatusUpdateFrequency").and_then(length).unwrap_or_default(),
             status_report: all.get("nodeStatusReportFrequency").and_then(length).unwrap_or_default(),
+            lease_seconds: number("nodeLeaseDurationSeconds")
+                .and_then(|seconds| i32::try_from(seconds).ok())
+                .unwrap_or(LEASE_SECONDS),
             pods_limit: left_for_pods("memory", identity.options.memory),
             pods_task_limit: left_for_pods("pid", identity.options.max_pid),
             image_min_age: all.get("imageMinimumGCAge").and_then(length).unwrap_or_default(),
@@ -210,6 +208,31 @@ impl Settings {
 fn hundred_percent(config: &ThresholdConfig) -> impl Iterator<Item = Threshold> {
     let whole = config.eviction_hard.iter().filter(|(_, value)| *value == "100%");
     whole.filter_map(|(signal, _)| Some(Threshold::hard(signal.parse().ok()?, ThresholdValue::Fraction(1.0))))
+}
+
+/// Validates numbers and enforcements, as `ValidateKubeletConfiguration` does.
+fn validate(
+    number: &dyn Fn(&str) -> Option<i64>,
+    enforced: &[String],
+    version: &KubeletVersion,
+) -> Result<(), ConfigError> {
+    let mut invalid = Vec::new();
+    if number("nodeLeaseDurationSeconds").is_some_and(|seconds| seconds <= 0) {
+        invalid.push("invalid configuration: nodeLeaseDurationSeconds must be greater than 0".to_owned());
+    }
+    invalid.extend(invalid_percentages(number));
+    if let Some(files) = number("containerLogMaxFiles").filter(|files| *files <= 1) {
+        if !version.at_least(33) {
+            return Err(ConfigError::Logs(format!("invalid MaxFiles {files}, must be > 1")));
+        }
+        invalid.push("invalid configuration: containerLogMaxFiles must be greater than 1".to_owned());
+    }
+    invalid.extend(invalid_enforcements(enforced));
+    match &invalid[..] {
+        [] => Ok(()),
+        [one] => Err(ConfigError::Invalid(one.clone())),
+        all => Err(ConfigError::Invalid(format!("[{}]", all.join(", ")))),
+    }
 }
 
 /// Validates percentages, as `ValidateKubeletConfiguration` does.

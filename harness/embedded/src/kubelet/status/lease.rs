@@ -3,9 +3,8 @@
 use std::time::Duration;
 
 use k8s_openapi::api::coordination::v1::LeaseSpec;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use rand::RngExt;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::context::SimContext;
 use crate::kubelet::event::StatusEvent;
@@ -13,16 +12,19 @@ use crate::kubelet::state::Kubelet;
 use crate::resource::{Kind, ObjectExt};
 
 const NAMESPACE: &str = "kube-node-lease";
-/// `nodeLeaseDurationSeconds` × 0.25
-const PERIOD: Duration = Duration::from_secs(10);
+/// Interval between renewals, as a fraction of the duration (`nodeLeaseRenewIntervalFraction`,
+/// pkg/kubelet/kubelet.go).
+const RENEW_INTERVAL: f64 = 0.25;
 
 impl Kubelet {
     pub(super) fn renew_lease(&mut self, ctx: &mut SimContext) {
         let name = self.identity.node.clone();
         let now = Some(ctx.epoch().micro_time(ctx.now));
+        let seconds = self.config.settings.lease_seconds;
         let renewed = ctx.store.update(Kind::Lease, NAMESPACE, &name, |lease| {
             lease.change("spec", |spec: &mut LeaseSpec| {
                 spec.renew_time = now.clone();
+                spec.lease_duration_seconds = Some(seconds);
                 spec.holder_identity = Some(name.clone());
             });
         });
@@ -31,7 +33,7 @@ impl Kubelet {
         {
             let spec = LeaseSpec {
                 holder_identity: Some(name.clone()),
-                lease_duration_seconds: Some(40),
+                lease_duration_seconds: Some(seconds),
                 renew_time: now,
                 ..LeaseSpec::default()
             };
@@ -41,19 +43,9 @@ impl Kubelet {
             // The update has shown that the name is free.
             let _ = ctx.store.create(Kind::Lease, lease, ctx.now);
         }
-        let period = PERIOD.mul_f64(1.0 + ctx.rng.random_range(0.0..0.04));
+        let jitter = 1.0 + ctx.rng.random_range(0.0..0.04);
+        let period = Duration::from_secs_f64(f64::from(seconds) * RENEW_INTERVAL * jitter);
         self.status.lease_due = Some(ctx.now + period);
         self.status_at(ctx.now + period, StatusEvent::Lease, ctx);
-    }
-
-    /// Returns a reference to the kubelet's node.
-    pub(in crate::kubelet) fn as_owner(&self, node: &Value) -> OwnerReference {
-        OwnerReference {
-            api_version: "v1".to_owned(),
-            kind: "Node".to_owned(),
-            name: self.identity.node.clone(),
-            uid: node.uid().to_owned(),
-            ..OwnerReference::default()
-        }
     }
 }
