@@ -1,19 +1,20 @@
 //! Event correlation: aggregation, counting, spam filter (client-go
 //! `tools/record/events_cache.go`).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
+use super::lru_cache::LruCache;
 use crate::resource::Event;
 use crate::sim;
 
-/// Number of different messages, with the same reason and object, from which events are combined.
-const COMBINED_FROM: usize = 10;
-/// Maximum interval between combined messages.
-const COMBINED_WITHIN: Duration = Duration::from_secs(600);
+/// Number of different messages, with the same reason and object, from which events are aggregated.
+const MAX_AGGREGATE_EVENTS: usize = 10;
+/// Maximum interval between aggregated messages.
+const MAX_AGGREGATE_INTERVAL: Duration = Duration::from_secs(600);
 /// Burst size of the spam filter, per object.
 const BURST: f64 = 25.0;
 /// Refill interval of the spam filter.
@@ -30,100 +31,102 @@ pub(super) enum Correlation {
     Counted(Event),
 }
 
+/// Caches of the correlation. Like client-go's, they forget what has not been used for longest.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Correlator {
-    groups: BTreeMap<String, Group>,
-    seen: BTreeMap<String, Seen>,
-    buckets: BTreeMap<String, Bucket>,
+    aggregates: LruCache<AggregateRecord>,
+    logs: LruCache<EventLog>,
+    buckets: LruCache<TokenBucket>,
 }
 
 /// Events with the same reason and object.
 #[derive(Clone, Debug)]
-struct Group {
+struct AggregateRecord {
     messages: BTreeSet<String>,
     last: sim::Time,
 }
 
+/// Earlier occurrences of an event.
 #[derive(Clone, Debug)]
-struct Seen {
+struct EventLog {
     name: String,
     first: Option<Time>,
     count: u64,
 }
 
+/// Events that the spam filter still accepts.
 #[derive(Clone, Copy, Debug)]
-struct Bucket {
+struct TokenBucket {
     left: f64,
     at: sim::Time,
 }
 
 impl Correlator {
-    /// Combines and counts an event, then applies the spam filter.
+    /// Aggregates and counts an event, then applies the spam filter.
     ///
-    /// With `by_type`, the spam filter treats `Normal` and `Warning` events separately (client-go
+    /// With `spam_key_has_type`, the spam filter treats `Normal` and `Warning` events separately (client-go
     /// since 1.32).
     pub(super) fn correlate(
         &mut self,
         mut event: Event,
         now: sim::Time,
         epoch: sim::Epoch,
-        by_type: bool,
+        spam_key_has_type: bool,
     ) -> Correlation {
-        let key = self.combine(&mut event, now, epoch);
-        let seen = self.seen.entry(key).or_insert_with(|| Seen {
+        let key = self.aggregate(&mut event, now, epoch);
+        let log = self.logs.get_or_insert_with(key, || EventLog {
             name: event.metadata.name.clone(),
             first: event.first_timestamp.clone(),
             count: 0,
         });
-        seen.count += 1;
-        let again = seen.count > 1;
-        if again {
-            event.metadata.name = seen.name.clone();
-            event.first_timestamp = seen.first.clone();
-            event.count = Some(seen.count);
+        log.count += 1;
+        let is_repeated = log.count > 1;
+        if is_repeated {
+            event.metadata.name = log.name.clone();
+            event.first_timestamp = log.first.clone();
+            event.count = Some(log.count);
         }
-        if !self.accept(&event, now, by_type) {
+        if !self.accept(&event, now, spam_key_has_type) {
             return Correlation::Dropped;
         }
-        if again { Correlation::Counted(event) } else { Correlation::New(event) }
+        if is_repeated { Correlation::Counted(event) } else { Correlation::New(event) }
     }
 
-    /// Replaces one of many similar events with the combined event. Returns the key of its count.
-    fn combine(&mut self, event: &mut Event, now: sim::Time, epoch: sim::Epoch) -> String {
+    /// Replaces one of many similar events with the aggregated event. Returns the key of its log.
+    fn aggregate(&mut self, event: &mut Event, now: sim::Time, epoch: sim::Epoch) -> String {
         let Event { involved_object, event_type, reason, message, .. } = &*event;
         let similar = format!("{}\n{event_type}\n{reason}", object_key(involved_object));
         let path = involved_object.field_path.as_deref().unwrap_or_default();
         let equal = format!("{similar}\n{path}\n{message}");
-        let group = self
-            .groups
-            .entry(similar.clone())
-            .or_insert_with(|| Group { messages: BTreeSet::new(), last: now });
-        if now.since(group.last) > COMBINED_WITHIN {
-            group.messages.clear();
+        let record = self
+            .aggregates
+            .get_or_insert_with(similar.clone(), || AggregateRecord { messages: BTreeSet::new(), last: now });
+        if now.since(record.last) > MAX_AGGREGATE_INTERVAL {
+            record.messages.clear();
         }
-        group.messages.insert(message.clone());
-        group.last = now;
-        if group.messages.len() < COMBINED_FROM {
+        record.messages.insert(message.clone());
+        record.last = now;
+        if record.messages.len() < MAX_AGGREGATE_EVENTS {
             return equal;
         }
-        group.messages.pop_first();
+        record.messages.pop_first();
         event.message = format!("(combined from similar events): {message}");
         event.first_timestamp = Some(epoch.meta_time(now));
         event.metadata.annotations = None;
-        // The combined event has only the old fields.
+        // The aggregated event has only the old fields.
         event.reporting_component = String::new();
         event.reporting_instance = String::new();
         similar
     }
 
-    fn accept(&mut self, event: &Event, now: sim::Time, by_type: bool) -> bool {
+    fn accept(&mut self, event: &Event, now: sim::Time, spam_key_has_type: bool) -> bool {
         let mut object = object_key(&event.involved_object);
-        if by_type {
+        if spam_key_has_type {
             object = object + "\n" + event.event_type;
         }
-        let bucket = self.buckets.entry(object).or_insert(Bucket { left: BURST, at: now });
+        let bucket = self.buckets.get_or_insert_with(object, || TokenBucket { left: BURST, at: now });
         let refilled = now.since(bucket.at).as_secs_f64() / REFILL.as_secs_f64();
-        *bucket = Bucket { left: (bucket.left + refilled).min(BURST), at: now };
+        *bucket = TokenBucket { left: (bucket.left + refilled).min(BURST), at: now };
         let accepted = bucket.left >= 1.0;
         if accepted {
             bucket.left -= 1.0;

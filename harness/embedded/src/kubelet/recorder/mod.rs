@@ -5,6 +5,7 @@
 //! can affect each of them.
 
 mod correlate;
+mod lru_cache;
 mod record;
 mod state;
 #[cfg(test)]

@@ -47,8 +47,9 @@ impl Kubelet {
             event.first_timestamp = Some(moment.clone());
             event.last_timestamp = Some(moment);
         }
-        let newer = self.identity.version.at_least(32);
-        let pending = match self.recorder.correlator.correlate(event, ctx.now, ctx.epoch(), newer) {
+        let spam_key_has_type = self.identity.version.at_least(32);
+        let correlator = &mut self.recorder.correlator;
+        let pending = match correlator.correlate(event, ctx.now, ctx.epoch(), spam_key_has_type) {
             Correlation::Dropped => return,
             Correlation::New(event) => PendingEvent { event, updates_existing: false, faults_applied: false },
             Correlation::Counted(event) => {
