@@ -189,6 +189,15 @@ fn logs_reason_of_rejected_configuration() {
             "option \\\"everything\\\" specified for enforceNodeAllocatable",
         ),
         (json!({"maxPods": "many"}), decode),
+        (
+            json!({"evictionMaxPodGracePeriod": "many"}),
+            "cannot unmarshal string into Go struct field KubeletConfiguration.evictionMaxPodGracePeriod of type int32",
+        ),
+        (
+            json!({"evictionSoft": ["memory.available<1Gi"]}),
+            "cannot unmarshal array into Go struct field KubeletConfiguration.evictionSoft of type map[string]string",
+        ),
+        (json!({"imageMaximumGCAge": "old"}), "time: invalid duration \\\"old\\\""),
         (json!({"nodeStatusUpdateFrequency": "soon"}), "time: invalid duration \\\"soon\\\""),
         (json!({"kubeReserved": {"memory": "much"}}), "--kube-reserved value failed to parse"),
     ];
@@ -271,6 +280,20 @@ fn ignores_fields_unknown_to_version() {
     let line = lab.log().into_iter().find(|line| line.contains("lenient")).unwrap();
     let unknown = "err=\"strict decoding error: unknown field \\\"mergeDefaultEvictionSettings\\\", unknown field \\\"evictionHardd\\\"\"";
     assert!(line.ends_with(unknown), "{line}");
+    // Fields without a default.
+    for (field, value, minor, known) in [
+        ("imageMaximumGCAge", json!("1h0m0s"), 28, false),
+        ("imageMaximumGCAge", json!("1h0m0s"), 30, true),
+        ("tlsCurvePreferences", json!([29]), 35, false),
+        ("tlsCurvePreferences", json!([29]), 36, true),
+        ("maxParallelImagePulls", json!(2), 27, true),
+    ] {
+        let mut lab = Lab::new(minor, CgroupVersion::V2);
+        lab.tune(json!({field: value})).seconds(1.0);
+        let served = lab.configz().get(field).cloned();
+        assert_eq!(served, known.then_some(value), "{field} 1.{minor}");
+        assert_eq!(lab.log().iter().any(|line| line.contains("unknown field")), !known, "{field} 1.{minor}");
+    }
 }
 
 #[test]

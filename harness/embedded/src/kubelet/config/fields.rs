@@ -11,57 +11,13 @@ use super::error::ConfigError;
 use super::file::map;
 use crate::defect::{Defect, Defects};
 
-/// Fields without a default, which `configz` serves only if they are set.
-const OPTIONAL: [&str; 49] = [
-    "allowedUnsafeSysctls",
-    "cgroupRoot",
-    "clusterDNS",
-    "clusterDomain",
-    "cpuManagerPolicyOptions",
-    "enableContentionProfiling",
-    "enableSystemLogQuery",
-    "evictionMaxPodGracePeriod",
-    "evictionMinimumReclaim",
-    "evictionSoft",
-    "evictionSoftGracePeriod",
-    "featureGates",
-    "imageMaximumGCAge",
-    "imageServiceEndpoint",
-    "kernelMemcgNotification",
-    "kubeReserved",
-    "kubeReservedCgroup",
-    "kubeletCgroups",
-    "maxParallelImagePulls",
-    "podCIDR",
-    "podsPerCore",
-    "preloadedImagesVerificationAllowlist",
-    "protectKernelDefaults",
-    "providerID",
-    "qosReserved",
-    "readOnlyPort",
-    "registerWithTaints",
-    "reservedMemory",
-    "reservedSystemCPUs",
-    "rotateCertificates",
-    "runOnce",
-    "serverTLSBootstrap",
-    "showHiddenMetricsForVersion",
-    "shutdownGracePeriodByPodPriority",
-    "staticPodPath",
-    "staticPodURL",
-    "staticPodURLHeader",
-    "systemCgroups",
-    "systemReserved",
-    "systemReservedCgroup",
-    "tlsCertFile",
-    "tlsCipherSuites",
-    "tlsMinVersion",
-    "tlsPrivateKeyFile",
-    "topologyManagerPolicyOptions",
-    "tracing",
-    "apiVersion",
-    "kind",
-    "memorySwap",
+/// Fields without a default that not every kubelet has, with their first minor.
+const OPTIONAL_SINCE: [(u32, &str); 4] = [
+    (29, "imageMaximumGCAge"),
+    // With a default since 1.35.
+    (33, "imagePullCredentialsVerificationPolicy"),
+    (33, "preloadedImagesVerificationAllowlist"),
+    (36, "tlsCurvePreferences"),
 ];
 
 /// Numbers without a pointer in the Go type: 0 means the default.
@@ -90,13 +46,17 @@ pub(super) fn complete(
     if file.get("evictionHard").is_none_or(Value::is_null) {
         all.insert("evictionHard".to_owned(), default_hard(version, defects));
     }
+    let mut optional = optional(version);
     for (field, value) in file {
-        match all.get_mut(field) {
-            Some(default) => put(field, default, value, field)?,
-            None if OPTIONAL.contains(&field.as_str()) || field == "evictionHard" => {
-                all.insert(field.clone(), value.clone());
+        match (all.get_mut(field), optional.get_mut(field)) {
+            (Some(default), _) => put(field, default, value, field)?,
+            (None, Some(zero)) => {
+                put(field, zero, value, field)?;
+                if !value.is_null() {
+                    all.insert(field.clone(), value.clone());
+                }
             }
-            None => unknown.push(format!("unknown field {field:?}")),
+            (None, None) => unknown.push(format!("unknown field {field:?}")),
         }
     }
     for (field, value) in &mut all {
@@ -224,6 +184,19 @@ pub(super) fn go_duration(length: Duration) -> String {
             text + &part(nanos % 60_000_000_000, 1_000_000_000, "s")
         }
     }
+}
+
+/// Returns the fields without a default, with the zero values of their types. `configz` serves them
+/// only if they are set.
+fn optional(version: &KubeletVersion) -> Map<String, Value> {
+    // A test checks that the file is a map.
+    let mut all: Map<String, Value> = serde_json::from_str(include_str!("optional.json")).unwrap_or_default();
+    for (minor, field) in OPTIONAL_SINCE {
+        if !version.at_least(minor) {
+            all.remove(field);
+        }
+    }
+    all
 }
 
 fn defaults(version: &KubeletVersion) -> Map<String, Value> {
