@@ -73,7 +73,7 @@ impl Simulation {
         let nodes = options.nodes.into_iter().map(Node::new).collect::<Result<Vec<_>, _>>()?;
         simulation.with(|controllers, _, ctx| controllers.start(ctx));
         for mut node in nodes {
-            simulation.with(|_, _, ctx| node.start(ctx));
+            simulation.with_context(|ctx| node.start(ctx));
             simulation.nodes.insert(node);
         }
         simulation.run(Time::ZERO);
@@ -124,6 +124,11 @@ impl Simulation {
         self.nodes.requeue();
         self.schedule_watch_delivery();
         result
+    }
+
+    /// Like [`with`](Self::with), for work that needs neither nodes nor controllers.
+    pub(crate) fn with_context<T>(&mut self, work: impl FnOnce(&mut SimContext) -> T) -> T {
+        self.with(|_, _, ctx| work(ctx))
     }
 
     /// Returns the slot of the next event, and its owner.

@@ -47,7 +47,7 @@ impl TestCluster {
 
     pub(super) fn create(&mut self, kind: Kind, namespace: &str, object: Value) {
         self.0
-            .with(|_, _, ctx| apiserver::create(ctx, kind, namespace, object, WriteOptions::default()))
+            .with_context(|ctx| apiserver::create(ctx, kind, namespace, object, WriteOptions::default()))
             .unwrap();
     }
 
@@ -110,7 +110,7 @@ impl TestCluster {
 
     pub(super) fn finish(&mut self, name: &str) {
         let uid = self.get(Kind::Pod, name).unwrap()["metadata"]["uid"].as_str().unwrap().to_owned();
-        self.0.with(|_, _, ctx| apiserver::finish_pod_deletion(ctx, "default", name, &uid));
+        self.0.with_context(|ctx| apiserver::finish_pod_deletion(ctx, "default", name, &uid));
     }
 }
 
@@ -148,7 +148,7 @@ fn namespace_is_removed_after_last_pod() {
     cluster.run_until(1.0);
     cluster
         .0
-        .with(|_, _, ctx| apiserver::delete(ctx, Kind::Namespace, "", "x", DeleteOptions::default()))
+        .with_context(|ctx| apiserver::delete(ctx, Kind::Namespace, "", "x", DeleteOptions::default()))
         .unwrap();
     cluster.run_until(2.0);
     assert_eq!(cluster.get(Kind::Namespace, "x").unwrap()["status"]["phase"], "Terminating");
@@ -156,7 +156,7 @@ fn namespace_is_removed_after_last_pod() {
     let dying = cluster.0.store.get(Kind::Pod, "x", "p").unwrap().clone();
     assert_eq!(dying["metadata"]["deletionGracePeriodSeconds"], 30);
     let uid = dying["metadata"]["uid"].as_str().unwrap().to_owned();
-    cluster.0.with(|_, _, ctx| apiserver::finish_pod_deletion(ctx, "x", "p", &uid));
+    cluster.0.with_context(|ctx| apiserver::finish_pod_deletion(ctx, "x", "p", &uid));
     cluster.run_until(2.1);
     assert!(cluster.get(Kind::Namespace, "x").is_none());
 }
@@ -401,7 +401,7 @@ fn disruption_budget_counts_ready_pods() {
         let eviction = json!({"metadata": {"name": name}});
         cluster
             .0
-            .with(|_, _, ctx| apiserver::evict(ctx, "default", name, &eviction))
+            .with_context(|ctx| apiserver::evict(ctx, "default", name, &eviction))
             .map_err(|status| status.code)
     };
     assert!(evict("p").is_ok());

@@ -12,7 +12,7 @@ use crate::cluster::Cluster;
 /// Handles `/version`. The suffix `+evictlab` marks the embedded cluster.
 pub(crate) async fn version(State(cluster): State<Cluster>) -> Response {
     let (version, epoch) =
-        cluster.with(|simulation| simulation.with(|_, _, ctx| (control_plane_version(ctx), ctx.epoch().0)));
+        cluster.with(|simulation| simulation.with_context(|ctx| (control_plane_version(ctx), ctx.epoch().0)));
     let version = KubeletVersion { suffix: String::new(), ..version };
     let info = Info {
         major: version.major.to_string(),

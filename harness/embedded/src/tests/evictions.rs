@@ -103,7 +103,7 @@ impl Lab {
         }
         let pod = json!({"metadata": {"name": name, "namespace": "test"}, "spec": spec, "status": {"phase": "Pending"}});
         let now = self.simulation.now;
-        self.simulation.with(|_, _, ctx| ctx.store.create(Kind::Pod, pod, now)).unwrap();
+        self.simulation.with_context(|ctx| ctx.store.create(Kind::Pod, pod, now)).unwrap();
     }
 
     fn status(&self, pod: &str) -> Value {

@@ -67,7 +67,7 @@ impl Lab {
             "volumes": [{"name": "data", "emptyDir": {}}],
         }});
         let now = self.simulation.now;
-        self.simulation.with(|_, _, ctx| ctx.store.create(Kind::Pod, pod, now)).unwrap();
+        self.simulation.with_context(|ctx| ctx.store.create(Kind::Pod, pod, now)).unwrap();
     }
 
     fn is_evicted(&self, pod: &str) -> bool {

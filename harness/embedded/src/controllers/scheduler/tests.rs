@@ -175,7 +175,7 @@ fn pods_that_violate_a_budget() {
             pod("unlabelled", "default", Value::Null),
             pod("elsewhere", "kube-system", json!({"app": "a"})),
         ];
-        let (split, _) = cluster.0.with(|_, _, ctx| split_by_budget(pods, ctx));
+        let (split, _) = cluster.0.with_context(|ctx| split_by_budget(pods, ctx));
         let names: Vec<_> = split.iter().map(|pod_info| pod_info.pod.name()).collect();
         assert_eq!(names.join(" "), violating, "{budgets:?}");
     }

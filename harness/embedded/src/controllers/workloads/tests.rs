@@ -66,14 +66,14 @@ impl TestCluster {
 
     fn delete(&mut self, kind: Kind, name: &str, propagation: Option<Propagation>) {
         let how = DeleteOptions { propagation, ..DeleteOptions::default() };
-        self.0.with(|_, _, ctx| apiserver::delete(ctx, kind, "default", name, how)).unwrap();
+        self.0.with_context(|ctx| apiserver::delete(ctx, kind, "default", name, how)).unwrap();
     }
 
     fn change(&mut self, kind: Kind, name: &str, change: impl FnOnce(&mut Value)) {
         let mut object = self.get(kind, name).unwrap().clone();
         change(&mut object);
         let path = ObjectPath { kind, namespace: "default", name };
-        self.0.with(|_, _, ctx| apiserver::update(ctx, path, object, WriteOptions::default())).unwrap();
+        self.0.with_context(|ctx| apiserver::update(ctx, path, object, WriteOptions::default())).unwrap();
     }
 
     fn set_of(&self, deployment: &str) -> Vec<&Value> {
@@ -229,13 +229,13 @@ fn namespace_deletion_removes_workloads() {
     assert_eq!(cluster.0.store.list(Kind::Pod, Some("x")).count(), 2);
     cluster
         .0
-        .with(|_, _, ctx| apiserver::delete(ctx, Kind::Namespace, "", "x", DeleteOptions::default()))
+        .with_context(|ctx| apiserver::delete(ctx, Kind::Namespace, "", "x", DeleteOptions::default()))
         .unwrap();
     cluster.run_until(2.0);
     let pods: Vec<_> = cluster.0.store.list(Kind::Pod, Some("x")).cloned().collect();
     for pod in pods {
         let text = |field: &str| pod["metadata"][field].as_str().unwrap().to_owned();
-        cluster.0.with(|_, _, ctx| apiserver::finish_pod_deletion(ctx, "x", &text("name"), &text("uid")));
+        cluster.0.with_context(|ctx| apiserver::finish_pod_deletion(ctx, "x", &text("name"), &text("uid")));
     }
     cluster.run_until(8.0);
     assert!(cluster.get(Kind::Namespace, "x").is_none());

@@ -28,7 +28,7 @@ pub(crate) fn delete(
     };
     let (namespace, name) = (request.target.namespace(), request.target.name());
     let deleted = cluster.with(|simulation| {
-        simulation.with(|_, _, ctx| apiserver::delete(ctx, endpoint.kind, namespace, name, options))
+        simulation.with_context(|ctx| apiserver::delete(ctx, endpoint.kind, namespace, name, options))
     })?;
     Ok(match deleted {
         Deleted::Object(object) => endpoint.view.one(200, &object, &warnings),
@@ -47,7 +47,7 @@ pub(crate) fn delete_collection(
     let selector = ObjectSelector::from_query(&request.query, endpoint.view.resource.source)?;
     let namespace = request.target.namespace();
     let (objects, version) = cluster.with(|simulation| {
-        simulation.with(|_, _, ctx| {
+        simulation.with_context(|ctx| {
             let all = ctx.store.list(endpoint.kind, Some(namespace));
             let selected: Vec<_> = all.filter(|object| selector.matches(object)).cloned().collect();
             for object in &selected {

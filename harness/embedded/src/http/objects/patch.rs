@@ -18,7 +18,7 @@ pub(crate) fn patch(cluster: &Cluster, request: &ApiRequest, endpoint: Endpoint)
     let content_type = ContentType::from_headers(&request.headers)?;
     let patch = parse(&request.body)?;
     let (object, warnings) = cluster.with(|simulation| {
-        simulation.with(|_, _, ctx| {
+        simulation.with_context(|ctx| {
             let stored = endpoint.stored(ctx.store, request)?;
             let new = match content_type {
                 ContentType::MergePatch => {

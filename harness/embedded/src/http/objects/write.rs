@@ -21,7 +21,7 @@ pub(crate) fn create(
     let object = parse(request, endpoint)?;
     let namespace = request.target.namespace();
     let (object, warnings) = cluster.with(|simulation| {
-        simulation.with(|_, _, ctx| apiserver::create(ctx, endpoint.kind, namespace, object, options))
+        simulation.with_context(|ctx| apiserver::create(ctx, endpoint.kind, namespace, object, options))
     })?;
     Ok(endpoint.view.one(201, &object, &warnings))
 }
@@ -39,7 +39,7 @@ pub(crate) fn update(
         return Err(Status::bad_request("name must be provided"));
     }
     let (code, (object, warnings)) = cluster.with(|simulation| {
-        simulation.with(|_, _, ctx| {
+        simulation.with_context(|ctx| {
             // Updates of events and leases also create.
             let code = if endpoint.stored(ctx.store, request).is_ok() { 200 } else { 201 };
             Ok((code, replace(ctx, request, endpoint, object, options)?))
@@ -74,7 +74,7 @@ pub(crate) fn evict(cluster: &Cluster, request: &ApiRequest) -> Result<Response,
         serde_json::from_slice(&body).map_err(|error| Status::bad_request(error.to_string()))?;
     let (namespace, pod) = (request.target.namespace(), request.target.name());
     let status = cluster
-        .with(|simulation| simulation.with(|_, _, ctx| apiserver::evict(ctx, namespace, pod, &eviction)))?;
+        .with(|simulation| simulation.with_context(|ctx| apiserver::evict(ctx, namespace, pod, &eviction)))?;
     Ok(responses::json(201, &status))
 }
 

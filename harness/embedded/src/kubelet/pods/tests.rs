@@ -67,7 +67,7 @@ impl Lab {
             "status": {"phase": "Pending"},
         });
         let now = self.simulation.now;
-        let pod = self.simulation.with(|_, _, ctx| ctx.store.create(Kind::Pod, pod, now)).unwrap();
+        let pod = self.simulation.with_context(|ctx| ctx.store.create(Kind::Pod, pod, now)).unwrap();
         pod["metadata"]["uid"].as_str().unwrap().to_owned()
     }
 

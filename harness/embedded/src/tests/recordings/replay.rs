@@ -53,7 +53,7 @@ pub(super) fn replay(recording: &Recording, seed: u64) -> Replayed {
     let begun = simulation.now;
     for pod in &recording.pods_created {
         simulation
-            .with(|_, _, ctx| {
+            .with_context(|ctx| {
                 apiserver::create(ctx, Kind::Pod, NAMESPACE, as_asked(pod), WriteOptions::default())
             })
             .unwrap();
@@ -110,7 +110,7 @@ fn added(simulation: &mut Simulation, pod: &str, container: &Value) -> bool {
         None => object["spec"]["ephemeralContainers"] = serde_json::json!([container]),
     }
     simulation
-        .with(|_, _, ctx| {
+        .with_context(|ctx| {
             apiserver::update_ephemeral_containers(ctx, NAMESPACE, pod, object, WriteOptions::default())
         })
         .unwrap();

@@ -281,7 +281,7 @@ fn pod_waits_for_config_map() {
     );
     let map = json!({"metadata": {"name": "missing", "namespace": "default"}});
     let now = lab.simulation.now;
-    lab.simulation.with(|_, _, ctx| ctx.store.create(Kind::ConfigMap, map, now)).unwrap();
+    lab.simulation.with_context(|ctx| ctx.store.create(Kind::ConfigMap, map, now)).unwrap();
     lab.seconds(8);
     assert_eq!(lab.status("p")["phase"], "Running");
 }

@@ -76,7 +76,7 @@ fn pods_end_as_recorded() {
             let end = since(&evicted["firstTimestamp"]).max(9);
             for second in 0..end {
                 if second == 5 && !last["spec"]["ephemeralContainers"].is_null() {
-                    lab.simulation.with(|_, _, ctx| {
+                    lab.simulation.with_context(|ctx| {
                         ctx.store.update(Kind::Pod, "default", pod, |pod| {
                             pod["spec"]["ephemeralContainers"] = last["spec"]["ephemeralContainers"].clone();
                             pod["metadata"]["generation"] = json!(2);

@@ -13,7 +13,7 @@ impl Lab {
     fn resize(&mut self, name: &str, memory: &str, limit: &str) -> Result<(), Status> {
         let object = json!({"metadata": {"name": name}, "spec": {"containers": containers(memory, limit)}});
         self.simulation
-            .with(|_, _, ctx| resize(ctx, "default", name, object, WriteOptions::default()).map(drop))
+            .with_context(|ctx| resize(ctx, "default", name, object, WriteOptions::default()).map(drop))
     }
 
     /// Returns the memory requests of a pod for eviction and in its status.
@@ -88,7 +88,7 @@ fn a_deferred_resize_waits_until_another_pod_has_gone() {
         assert_eq!(lab.allocated("p").0, "10Mi", "1.{minor}");
         assert_eq!(lab.condition("p", "PodResizePending")["reason"], "Deferred", "1.{minor}");
         let options = DeleteOptions { grace: Some(1), ..DeleteOptions::default() };
-        lab.simulation.with(|_, _, ctx| delete(ctx, Kind::Pod, "default", "q", options).map(drop)).unwrap();
+        lab.simulation.with_context(|ctx| delete(ctx, Kind::Pod, "default", "q", options).map(drop)).unwrap();
         lab.seconds(10);
         assert_eq!(lab.condition("p", "PodResizePending"), Value::Null);
         assert_eq!(lab.allocated("p"), (half.clone(), json!(half)));

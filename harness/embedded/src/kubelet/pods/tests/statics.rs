@@ -72,7 +72,7 @@ fn deleted_mirror_pod_is_recreated() {
     let first = uid(&lab);
     let gracefully = DeleteOptions::default();
     lab.simulation
-        .with(|_, _, ctx| apiserver::delete(ctx, Kind::Pod, "default", "s-n1", gracefully))
+        .with_context(|ctx| apiserver::delete(ctx, Kind::Pod, "default", "s-n1", gracefully))
         .unwrap();
     lab.seconds(2);
     assert_ne!(uid(&lab), first);
