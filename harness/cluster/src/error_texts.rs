@@ -203,6 +203,7 @@ fn nodes() -> Vec<String> {
     vec![
         row(NodeError::Docker(no_socket())),
         row(NodeError::FaultsUnsupported(node())),
+        row(NodeError::NoSuchNode { operation: "restart the kubelet", node: node() }),
         row(NodeError::DiskFull { node: node() }),
         row(NodeError::NotManaged(node())),
         row(NodeError::NotHeld { node: node(), lost: LeaseLost::Deleted }),

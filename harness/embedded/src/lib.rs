@@ -84,7 +84,7 @@ pub use context::SimContext;
 pub use defect::{Area, Defect, Defects, UnknownDefectError};
 pub use fault::FaultScope;
 pub use http::{Access, AccessError};
-pub use kubelet::Kubelet;
+pub use kubelet::{Housekeeping, Kubelet};
 pub use machine::{
     Cgroup, ContainerId, ContainerSpec, ExecError, ExecId, ExecResult, Imagefs, Machine, MemoryUse, Mount,
     NoSpace, PodUid, unsupported_command,

@@ -89,13 +89,24 @@ impl Node {
         manifest: Option<&Value>,
         ctx: &mut SimContext,
     ) -> Result<(), NoSpace> {
-        let directory = self.kubelet.manifests().unwrap_or(MANIFESTS).trim_end_matches('/');
-        let path = format!("{directory}/{name}.yaml");
+        let path = format!("{}/{name}.yaml", self.manifests());
         // JSON is YAML.
         let text = manifest.map(Value::to_string);
         self.machine.put_file(&path, text.as_ref().map(String::as_bytes))?;
         self.schedule_wakeup(ctx);
         Ok(())
+    }
+
+    /// Returns the names of the manifests of static pods that begin with a prefix.
+    pub fn static_pod_names(&self, prefix: &str) -> Vec<String> {
+        let files = self.machine.files(self.manifests()).into_iter();
+        let name = |(file, _): (String, _)| file.strip_suffix(".yaml").map(str::to_owned);
+        files.filter_map(name).filter(|name| name.starts_with(prefix)).collect()
+    }
+
+    /// Returns the directory of static pods.
+    fn manifests(&self) -> &str {
+        self.kubelet.manifests().unwrap_or(MANIFESTS)
     }
 
     /// Gives images a file system of their own, or takes it away, and restarts the kubelet, as it

@@ -15,6 +15,14 @@ pub enum NodeError {
     /// The node is not part of an embedded cluster.
     #[error("failed to inject faults into node {0}: only embedded clusters support faults")]
     FaultsUnsupported(String),
+    /// An embedded cluster does not have the node.
+    #[error("failed to {operation} on node {node}: the cluster has no such node")]
+    NoSuchNode {
+        /// Verb phrase of the operation.
+        operation: &'static str,
+        /// Name of the node.
+        node: String,
+    },
     /// The disk of an embedded node is full.
     #[error("failed to write a static pod on node {node}: the disk is full")]
     DiskFull {

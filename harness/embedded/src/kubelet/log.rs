@@ -33,7 +33,7 @@ impl Log {
     }
 
     /// Returns the lines since a time.
-    pub(crate) fn since(&self, from: Time) -> impl Iterator<Item = &str> {
+    pub(crate) fn since(&self, from: Time) -> impl DoubleEndedIterator<Item = &str> {
         self.lines.iter().filter(move |(at, _)| *at >= from).map(|(_, line)| line.as_str())
     }
 }

@@ -14,4 +14,5 @@ mod state;
 pub(crate) mod stats;
 pub(crate) mod status;
 
+pub use config::Housekeeping;
 pub use state::Kubelet;

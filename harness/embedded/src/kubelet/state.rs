@@ -5,7 +5,7 @@ use std::fmt::Display;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use serde_json::Value;
 
-use super::config::KubeletConfig;
+use super::config::{Housekeeping, KubeletConfig};
 use super::event::{KubeletEvent, PodEvent};
 use super::eviction::Eviction;
 use super::identity::Identity;
@@ -56,13 +56,13 @@ impl Kubelet {
         self.running
     }
 
-    /// Returns whether housekeeping measures more often than kubelets do by default.
-    pub fn has_fast_housekeeping(&self) -> bool {
-        self.config.fast_housekeeping
+    /// Returns the interval at which cAdvisor measures containers.
+    pub fn housekeeping(&self) -> Housekeeping {
+        self.config.housekeeping
     }
 
     /// Returns the log lines since a time.
-    pub fn log_since(&self, from: Time) -> impl Iterator<Item = &str> {
+    pub fn log_since(&self, from: Time) -> impl DoubleEndedIterator<Item = &str> {
         self.log.since(from)
     }
 

@@ -6,7 +6,7 @@ use crate::machine::Imagefs;
 use crate::resource::Kind;
 use crate::sim::Time;
 use crate::simulation::Simulation;
-use crate::{NodeOptions, Options};
+use crate::{Housekeeping, NodeOptions, Options};
 use evictlab_rules::KubeletVersion;
 use serde_json::{Value, json};
 
@@ -45,7 +45,11 @@ impl Lab {
 
     fn tune(&mut self, changes: Value) {
         self.simulation.with(|_, nodes, ctx| {
-            nodes.get_mut("n1").unwrap().kubelet.configure(changes.as_object().unwrap(), true, ctx);
+            nodes.get_mut("n1").unwrap().kubelet.configure(
+                changes.as_object().unwrap(),
+                Housekeeping::Fast,
+                ctx,
+            );
         });
         self.seconds(2);
     }

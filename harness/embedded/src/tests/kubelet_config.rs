@@ -6,7 +6,7 @@ use crate::kubelet::http::Answer;
 use crate::resource::Kind;
 use crate::sim::Time;
 use crate::simulation::Simulation;
-use crate::{CgroupVersion, NodeOptions, Options};
+use crate::{CgroupVersion, Housekeeping, NodeOptions, Options};
 use evictlab_rules::KubeletVersion;
 use serde_json::{Value, json};
 
@@ -28,7 +28,11 @@ impl Lab {
 
     fn tune(&mut self, changes: Value) -> &mut Self {
         self.simulation.with(|_, nodes, ctx| {
-            nodes.get_mut("n1").unwrap().kubelet.configure(changes.as_object().unwrap(), true, ctx);
+            nodes.get_mut("n1").unwrap().kubelet.configure(
+                changes.as_object().unwrap(),
+                Housekeeping::Fast,
+                ctx,
+            );
         });
         self
     }

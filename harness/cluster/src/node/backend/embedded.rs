@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use evictlab_embedded::{Cgroup, Cluster, FaultScope, Imagefs, Node, SimContext};
+use evictlab_embedded::{
+    Cgroup, Cluster, FaultScope, Housekeeping, Imagefs, NoSpace, Node, SimContext, Time,
+};
 use evictlab_fault::Fault;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
@@ -11,8 +13,8 @@ use crate::docker::ExecOutput;
 use crate::node::error::{ConfigureError, NodeError};
 use crate::node::file_systems::NodeFileSystems;
 
-/// Maximum number of static pods of a case.
-const MAX_STATIC_PODS: usize = 16;
+/// Prefix of the names of the static pods of a case.
+const STATIC_POD: &str = "evictlab-";
 /// Interval at which the end of a command is looked for.
 const EXEC_POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Number of lines in a log tail.
@@ -26,29 +28,34 @@ pub struct EmbeddedNode {
 }
 
 impl EmbeddedNode {
-    /// Runs an operation on the model of the node.
-    fn with<T>(&self, operation: impl FnOnce(&mut Node, &mut SimContext) -> T) -> Result<T, NodeError> {
-        self.cluster.with_node(&self.node, operation).ok_or_else(|| NodeError::InvalidResponse {
-            operation: "read the state",
-            node: self.node.clone(),
-            problem: "the cluster has no such node".to_owned(),
-        })
+    /// Runs an operation on the model of the node. `name` is its verb phrase.
+    fn with<T>(
+        &self,
+        name: &'static str,
+        operation: impl FnOnce(&mut Node, &mut SimContext) -> T,
+    ) -> Result<T, NodeError> {
+        let result = self.cluster.with_node(&self.node, operation);
+        result.ok_or_else(|| NodeError::NoSuchNode { operation: name, node: self.node.clone() })
     }
 
     pub(super) fn configure(&self, changes: &Map<String, Value>) -> Result<(), ConfigureError> {
-        Ok(self.with(|node, ctx| node.kubelet.configure(changes, true, ctx))?)
+        Ok(self.with("configure the kubelet", |node, ctx| {
+            node.kubelet.configure(changes, Housekeeping::Fast, ctx)
+        })?)
     }
 
     pub(super) fn restart_kubelet(&self) -> Result<(), NodeError> {
-        self.with(|node, ctx| node.kubelet.restart(ctx))
+        self.with("restart the kubelet", |node, ctx| node.kubelet.restart(ctx))
     }
 
     pub(super) fn has_short_housekeeping_interval(&self) -> Result<bool, NodeError> {
-        self.with(|node, _| node.kubelet.has_fast_housekeeping())
+        self.with("read the housekeeping interval", |node, _| {
+            node.kubelet.housekeeping() == Housekeeping::Fast
+        })
     }
 
     pub(super) fn restore_config(&self) -> Result<(), NodeError> {
-        self.with(|node, ctx| node.kubelet.restore(ctx))
+        self.with("restore the kubelet configuration", |node, ctx| node.kubelet.restore(ctx))
     }
 
     pub(super) fn set_up_file_systems(&self, wanted: NodeFileSystems) -> Result<(), NodeError> {
@@ -57,11 +64,11 @@ impl EmbeddedNode {
             inodes: wanted.imagefs_inodes,
             has_layers: !wanted.has_split_layers,
         };
-        self.with(|node, ctx| node.set_imagefs(Some(imagefs), ctx))
+        self.with("set up file systems", |node, ctx| node.set_imagefs(Some(imagefs), ctx))
     }
 
     pub(super) fn restore_file_systems(&self) -> Result<bool, NodeError> {
-        self.with(|node, ctx| {
+        self.with("restore the file systems", |node, ctx| {
             let has_imagefs = node.machine.imagefs().is_some();
             if has_imagefs {
                 node.set_imagefs(None, ctx);
@@ -71,33 +78,39 @@ impl EmbeddedNode {
     }
 
     pub(super) fn reserve_huge_pages(&self, bytes: u64) -> Result<(), NodeError> {
-        self.with(|node, ctx| node.reserve_huge_pages(bytes, ctx))
+        self.with("reserve huge pages", |node, ctx| node.reserve_huge_pages(bytes, ctx))
     }
 
     pub(super) fn kubelet_log(&self, since: Timestamp) -> Result<Vec<String>, NodeError> {
-        self.with(|node, ctx| node.kubelet.log_since(ctx.time_at(since)).map(str::to_owned).collect())
+        self.with("read the kubelet log", |node, ctx| {
+            node.kubelet.log_since(ctx.time_at(since)).map(str::to_owned).collect()
+        })
     }
 
     pub(super) fn log_tail(&self) -> Result<String, NodeError> {
-        let lines = self.kubelet_log(Timestamp::MIN)?;
-        let from = lines.len().saturating_sub(LOG_TAIL_LINES);
-        Ok(lines[from..].join("\n"))
+        self.with("read the kubelet log", |node, _| {
+            let last = node.kubelet.log_since(Time::ZERO).rev().take(LOG_TAIL_LINES);
+            let mut lines: Vec<&str> = last.collect();
+            lines.reverse();
+            lines.join("\n")
+        })
     }
 
     pub(super) fn host_memory(&self) -> Result<u64, NodeError> {
-        self.with(|node, _| {
+        self.with("read the available memory", |node, _| {
             let used = node.machine.memory(&Cgroup::Root).map_or(0, |used| used.working_set);
             node.machine.memory_total().saturating_sub(used)
         })
     }
 
     pub(super) fn limit_memory(&self, bytes: Option<u64>) -> Result<(), NodeError> {
-        self.with(|node, _| node.machine.limit_memory(&Cgroup::Root, bytes))
+        self.with("limit the memory", |node, _| node.machine.limit_memory(&Cgroup::Root, bytes))
     }
 
-    /// Stops the kubelet. Containers continue, which is not observable until the kubelet resumes.
+    /// Pauses or resumes the node by stopping or starting its kubelet. Containers continue, which is
+    /// not observable while the kubelet is stopped.
     pub(super) fn set_paused(&self, paused: bool) -> Result<(), NodeError> {
-        self.with(|node, ctx| match (paused, node.kubelet.is_running()) {
+        self.with("stop or start the kubelet", |node, ctx| match (paused, node.kubelet.is_running()) {
             (true, _) => node.kubelet.stop(),
             (false, false) => node.kubelet.restart(ctx),
             (false, true) => {}
@@ -105,20 +118,22 @@ impl EmbeddedNode {
     }
 
     pub(super) fn replace_static_pods(&self, pods: &[Value]) -> Result<(), NodeError> {
-        let put = self.with(|node, ctx| {
-            (0..MAX_STATIC_PODS)
-                .try_for_each(|index| node.static_pod(&format!("evictlab-{index}"), pods.get(index), ctx))
-        });
-        let full = |_| NodeError::DiskFull { node: self.node.clone() };
-        put.and_then(|put| put.map_err(full))
+        let replaced = self.with("replace the static pods", |node, ctx| {
+            for name in node.static_pod_names(STATIC_POD) {
+                node.static_pod(&name, None, ctx)?;
+            }
+            let mut pods = pods.iter().enumerate();
+            pods.try_for_each(|(index, pod)| node.static_pod(&format!("{STATIC_POD}{index}"), Some(pod), ctx))
+        })?;
+        replaced.map_err(|_: NoSpace| NodeError::DiskFull { node: self.node.clone() })
     }
 
     /// Runs a command in a container, in simulated time.
     pub(super) async fn exec(&self, container: &str, command: &[String]) -> Result<ExecOutput, NodeError> {
-        let started = self.with(|node, ctx| node.exec(container, command, ctx))?;
+        let started = self.with("run a command", |node, ctx| node.exec(container, command, ctx))?;
         let id = started.map_err(|error| NodeError::exec(container, command, error.to_string()))?;
         loop {
-            if let Some(result) = self.with(|node, _| node.machine.take_exec(id))? {
+            if let Some(result) = self.with("run a command", |node, _| node.machine.take_exec(id))? {
                 let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
                 let (stdout, stderr) = (text(&result.stdout), text(&result.stderr));
                 return Ok(ExecOutput { code: i64::from(result.code), stdout, stderr });
@@ -128,15 +143,15 @@ impl EmbeddedNode {
     }
 
     pub(super) fn load_image(&self, image: &str) -> Result<(), NodeError> {
-        self.with(|node, ctx| node.kubelet.load_image(image, ctx))
+        self.with("load an image", |node, ctx| node.kubelet.load_image(image, ctx))
     }
 
     pub(super) fn add_image(&self, image: &str, bytes: u64) -> Result<(), NodeError> {
-        self.with(|node, ctx| node.kubelet.add_image(image, bytes, ctx))
+        self.with("add an image", |node, ctx| node.kubelet.add_image(image, bytes, ctx))
     }
 
     pub(super) fn remove_image(&self, image: &str) -> Result<(), NodeError> {
-        self.with(|node, _| node.kubelet.remove_image(image))
+        self.with("remove an image", |node, _| node.kubelet.remove_image(image))
     }
 
     pub(super) fn inject_faults(&self, faults: &[Fault], namespace: &str) {
@@ -146,5 +161,49 @@ impl EmbeddedNode {
 
     pub(super) fn end_faults(&self) {
         self.cluster.end_faults(&self.node);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use evictlab_embedded::{NodeOptions, Options};
+    use evictlab_rules::KubeletVersion;
+    use serde_json::json;
+
+    use super::*;
+
+    fn node(name: &str) -> EmbeddedNode {
+        let options = NodeOptions::new("worker", KubeletVersion::from_minor(36));
+        let epoch = "2026-01-01T00:00:00Z".parse().unwrap();
+        let cluster = Cluster::new(Options::new(1, epoch, vec![options])).unwrap();
+        EmbeddedNode { node: name.to_owned(), cluster }
+    }
+
+    #[tokio::test]
+    async fn static_pods_are_replaced_whatever_their_number() {
+        let node = node("worker");
+        let count = || node.with("count", |node, _| node.static_pod_names(STATIC_POD).len()).unwrap();
+        let pod = json!({"kind": "Pod", "metadata": {"name": "web"}});
+        for number in [20, 3, 0] {
+            node.replace_static_pods(&vec![pod.clone(); number]).unwrap();
+            assert_eq!(count(), number);
+        }
+    }
+
+    #[tokio::test]
+    async fn the_tail_of_the_log_is_in_order() {
+        let node = node("worker");
+        let all = node.kubelet_log(Timestamp::MIN).unwrap();
+        assert!(all.len() > LOG_TAIL_LINES, "{all:?}");
+        assert_eq!(node.log_tail().unwrap(), all[all.len() - LOG_TAIL_LINES..].join("\n"));
+    }
+
+    #[tokio::test]
+    async fn errors_name_the_operation() {
+        let error = node("other").set_paused(true).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "failed to stop or start the kubelet on node other: the cluster has no such node"
+        );
     }
 }

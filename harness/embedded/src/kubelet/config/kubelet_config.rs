@@ -7,13 +7,23 @@ use super::settings::Settings;
 use super::{fields, file};
 use crate::kubelet::identity::Identity;
 
+/// Interval at which cAdvisor measures containers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Housekeeping {
+    /// 10 s.
+    #[default]
+    Default,
+    /// 1 s, as with the flag `--housekeeping-interval=1s`.
+    Fast,
+}
+
 /// Configuration of a kubelet.
 #[derive(Clone, Debug)]
 pub(crate) struct KubeletConfig {
     /// Content of `/var/lib/kubelet/config.yaml`.
     pub file: Map<String, Value>,
-    /// True if the flag `--housekeeping-interval=1s` is set.
-    pub fast_housekeeping: bool,
+    /// Interval of cAdvisor's measurements.
+    pub housekeeping: Housekeeping,
     /// Settings of the running kubelet.
     pub settings: Settings,
     /// All fields of the running kubelet, with defaults.
@@ -28,7 +38,7 @@ impl KubeletConfig {
         let own = file::of_kind(identity);
         Self {
             file: own.clone(),
-            fast_housekeeping: false,
+            housekeeping: Housekeeping::default(),
             settings: Settings::default(),
             all: Map::new(),
             own,

@@ -11,4 +11,5 @@ mod settings;
 #[cfg(test)]
 pub(crate) use error::ConfigError;
 pub(crate) use feature_gates::FeatureGates;
+pub use kubelet_config::Housekeeping;
 pub(crate) use kubelet_config::KubeletConfig;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use rand::RngExt;
 use serde_json::{Map, Value};
 
+use super::kubelet_config::Housekeeping;
 use crate::context::SimContext;
 use crate::kubelet::log::Level;
 use crate::kubelet::state::Kubelet;
@@ -12,15 +13,20 @@ use crate::kubelet::state::Kubelet;
 impl Kubelet {
     /// Applies changes to the original configuration and restarts the kubelet. A kubelet that
     /// accepts the file is available again after 0.6 to 0.9 s.
-    pub fn configure(&mut self, changes: &Map<String, Value>, fast_housekeeping: bool, ctx: &mut SimContext) {
+    pub fn configure(
+        &mut self,
+        changes: &Map<String, Value>,
+        housekeeping: Housekeeping,
+        ctx: &mut SimContext,
+    ) {
         self.config.apply(changes);
-        self.config.fast_housekeeping = fast_housekeeping;
+        self.config.housekeeping = housekeeping;
         self.restart(ctx);
     }
 
     /// Restores the original configuration and restarts the kubelet.
     pub fn restore(&mut self, ctx: &mut SimContext) {
-        self.configure(&Map::new(), false, ctx);
+        self.configure(&Map::new(), Housekeeping::Default, ctx);
     }
 
     /// Restarts the kubelet, as systemd does.

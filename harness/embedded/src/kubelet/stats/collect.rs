@@ -8,6 +8,7 @@ use super::group::Group;
 use super::state::jittered;
 use crate::context::SimContext;
 use crate::defect::Defect;
+use crate::kubelet::config::Housekeeping;
 use crate::kubelet::event::{KubeletEvent, StatsEvent};
 use crate::kubelet::state::Kubelet;
 use crate::machine::{Cgroup, Machine};
@@ -143,7 +144,10 @@ impl Kubelet {
 
     /// Returns the interval of cAdvisor's flag `--housekeeping-interval`.
     fn housekeeping_interval(&self) -> Duration {
-        Duration::from_secs(if self.config.fast_housekeeping { 1 } else { 10 })
+        Duration::from_secs(match self.config.housekeeping {
+            Housekeeping::Default => 10,
+            Housekeeping::Fast => 1,
+        })
     }
 
     pub(super) fn stats_at(&mut self, time: Time, event: StatsEvent, ctx: &mut SimContext) {

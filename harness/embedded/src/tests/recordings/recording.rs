@@ -1,6 +1,6 @@
 //! Recordings, in a folder per kubelet version.
 
-use crate::{CgroupVersion, NodeOptions};
+use crate::{CgroupVersion, Housekeeping, NodeOptions};
 use evictlab_rules::KubeletVersion;
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -65,10 +65,10 @@ impl Recording {
         self.cgroup.as_deref().map_or(CgroupVersion::V1, |text| text.parse().unwrap())
     }
 
-    /// Returns whether cAdvisor measured every 1 to 2 s, as with `--housekeeping-interval=1s`,
-    /// according to the times of pod statistics. The first recordings claim the flag but were made
-    /// without it.
-    pub(super) fn fast_housekeeping(&self) -> bool {
+    /// Returns the interval at which cAdvisor measured, according to the times of pod statistics:
+    /// every 1 to 2 s with `--housekeeping-interval=1s`. The first recordings claim the flag but
+    /// were made without it.
+    pub(super) fn housekeeping(&self) -> Housekeeping {
         let stamps = |uid: &Value| -> Vec<Timestamp> {
             let pods = self.samples.iter().flat_map(|sample| sample["pods"].as_array().into_iter().flatten());
             let mut stamps: Vec<Timestamp> = pods
@@ -78,10 +78,12 @@ impl Recording {
             stamps.dedup();
             stamps
         };
-        self.pods_final
+        let is_fast = self
+            .pods_final
             .iter()
             .map(|pod| stamps(&pod["metadata"]["uid"]))
-            .any(|stamps| stamps.windows(2).any(|pair| pair[1].duration_since(pair[0]).as_secs() < 8))
+            .any(|stamps| stamps.windows(2).any(|pair| pair[1].duration_since(pair[0]).as_secs() < 8));
+        if is_fast { Housekeeping::Fast } else { Housekeeping::Default }
     }
 
     /// Returns the duration of the recording in seconds since the first pod was created.

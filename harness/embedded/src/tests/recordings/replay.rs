@@ -47,7 +47,7 @@ pub(super) fn replay(recording: &Recording, seed: u64) -> Replayed {
     run(&mut simulation, Duration::from_secs(15));
     simulation.with(|_, nodes, ctx| {
         let node = nodes.get_mut(&recording.node).unwrap();
-        node.kubelet.configure(&recording.kubelet_config_overrides, recording.fast_housekeeping(), ctx);
+        node.kubelet.configure(&recording.kubelet_config_overrides, recording.housekeeping(), ctx);
     });
     run(&mut simulation, Duration::from_secs(5));
     let begun = simulation.now;

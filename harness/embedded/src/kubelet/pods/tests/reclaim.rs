@@ -3,6 +3,7 @@
 use evictlab_rules::threshold::ReclaimAction;
 
 use super::*;
+use crate::Housekeeping;
 
 const COREDNS: &str = "registry.k8s.io/coredns/coredns:v1.12.0";
 const LOADED: &str = "registry.example/tool:1";
@@ -21,7 +22,7 @@ fn load(lab: &mut Lab) {
 
 fn restart(lab: &mut Lab, changes: Value) {
     lab.simulation.with(|_, nodes, ctx| {
-        nodes.get_mut("n1").unwrap().kubelet.configure(changes.as_object().unwrap(), true, ctx);
+        nodes.get_mut("n1").unwrap().kubelet.configure(changes.as_object().unwrap(), Housekeeping::Fast, ctx);
     });
     lab.seconds(1);
 }
