@@ -1,10 +1,10 @@
 //! Commands in running containers, as the CRI's `ExecSync` runs them.
 
 use super::calibration;
-use super::command::{Exec, ExecError, ExecId, ExecResult};
 use super::data::Data;
 use super::descriptors::{MAX_DESCRIPTORS, STDERR, STDIN, STDOUT};
 use super::errno::Errno;
+use super::exec_result::{Exec, ExecError, ExecId, ExecResult};
 use super::ids::{ContainerKey, Pid};
 use super::kernel::Kernel;
 use super::lifecycle::KILLED;

@@ -5,9 +5,9 @@ use std::time::Duration;
 use evictlab_rules::threshold::FsLayout;
 
 use super::cgroups::{CgroupTree, Pages};
-use super::command::{ExecError, ExecId, ExecResult};
 use super::container::Container;
 use super::disk::{BLOCK, Disk, NoSpace};
+use super::exec_result::{ExecError, ExecId, ExecResult};
 use super::ids::{CgroupId, PODS_CGROUP, ROOT_CGROUP};
 use super::kernel::Kernel;
 use super::signal::{SIGKILL, SIGTERM};

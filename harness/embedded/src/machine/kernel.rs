@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use super::calibration;
 use super::cgroups::{CgroupTree, Pages};
-use super::command::{Exec, ExecId};
 use super::container::{Container, Pod};
 use super::descriptors::Descriptors;
 use super::disk::{Disk, Place};
 use super::errno::Errno;
+use super::exec_result::{Exec, ExecId};
 use super::ids::{CgroupId, ContainerKey, FileId, OpenFileId, Pid, PipeId, TreeId};
 use super::open_file::OpenFile;
 use super::pipe::Pipe;

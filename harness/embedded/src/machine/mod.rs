@@ -4,13 +4,13 @@
 
 mod calibration;
 mod cgroups;
-mod command;
 mod container;
 mod data;
 mod descriptors;
 mod disk;
 mod errno;
 mod exec;
+mod exec_result;
 mod ids;
 mod interface;
 mod io;
@@ -33,8 +33,8 @@ mod step;
 mod tests;
 mod types;
 
-pub use self::command::{ExecError, ExecId, ExecResult};
 pub use self::disk::NoSpace;
+pub use self::exec_result::{ExecError, ExecId, ExecResult};
 pub use self::interface::Machine;
 pub use self::program::unsupported_command;
 pub use self::types::{Cgroup, ContainerId, ContainerSpec, Imagefs, MemoryUse, Mount, PodUid};

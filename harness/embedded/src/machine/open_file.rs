@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::command::ExecId;
 use super::data::Data;
+use super::exec_result::ExecId;
 use super::ids::{ContainerKey, FileId, PipeId};
 use super::types::OutputStream;
 

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use evictlab_stress::agnhost::StressOptions;
 
-use super::super::calibration;
-use super::super::descriptors::STDERR;
-use super::super::ids::Pid;
-use super::super::kernel::{Kernel, Program};
-use super::super::signal::{SIGHUP, SIGINT, SIGTERM, Signal};
-use super::super::step::{Footprint, SignalAction, StepOutcome};
+use crate::machine::calibration;
+use crate::machine::descriptors::STDERR;
+use crate::machine::ids::Pid;
+use crate::machine::kernel::{Kernel, Program};
+use crate::machine::signal::{SIGHUP, SIGINT, SIGTERM, Signal};
+use crate::machine::step::{Footprint, SignalAction, StepOutcome};
 use crate::sim::Time;
 
 /// The shortest interval in which small steps are counted.

@@ -4,16 +4,16 @@ use std::collections::VecDeque;
 
 use evictlab_rules::quantity::KIB;
 
-use super::super::calibration;
-use super::super::data::Data;
-use super::super::descriptors::{STDERR, STDIN, STDOUT};
-use super::super::errno::Errno;
-use super::super::ids::{OpenFileId, Pid};
-use super::super::kernel::{Kernel, Program};
-use super::super::open_file::ReadOutcome;
-use super::super::paths::OpenMode;
-use super::super::signal::SIGPIPE;
-use super::super::step::{StepOutcome, slice};
+use crate::machine::calibration;
+use crate::machine::data::Data;
+use crate::machine::descriptors::{STDERR, STDIN, STDOUT};
+use crate::machine::errno::Errno;
+use crate::machine::ids::{OpenFileId, Pid};
+use crate::machine::kernel::{Kernel, Program};
+use crate::machine::open_file::ReadOutcome;
+use crate::machine::paths::OpenMode;
+use crate::machine::signal::SIGPIPE;
+use crate::machine::step::{StepOutcome, slice};
 use crate::sim::Time;
 
 /// The descriptors of files that the program opens.

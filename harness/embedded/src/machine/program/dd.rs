@@ -1,8 +1,8 @@
 //! `dd`
 
-use super::super::paths::OpenMode;
-use super::super::size::parse_size;
 use super::copy::{CopyProgram, Sink, Source};
+use crate::machine::paths::OpenMode;
+use crate::machine::size::parse_size;
 
 /// Parses the operands of `dd`.
 ///

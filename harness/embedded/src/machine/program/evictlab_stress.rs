@@ -8,17 +8,17 @@ use evictlab_stress::{
     AfterHold, ConsumeOptions, EXIT_REFUSED, Lifetime, OnRefusal, OnTerm, Resource, TERM_IGNORED,
 };
 
-use super::super::calibration;
-use super::super::data::Data;
-use super::super::descriptors::{STDERR, STDOUT};
-use super::super::errno::Errno;
-use super::super::ids::Pid;
-use super::super::kernel::{Kernel, Program};
-use super::super::open_file::Target;
-use super::super::paths::OpenMode;
-use super::super::signal::{SIGINT, SIGTERM, Signal};
-use super::super::step::{Footprint, SignalAction, StepOutcome, slice};
 use super::idle::Idle;
+use crate::machine::calibration;
+use crate::machine::data::Data;
+use crate::machine::descriptors::{STDERR, STDOUT};
+use crate::machine::errno::Errno;
+use crate::machine::ids::Pid;
+use crate::machine::kernel::{Kernel, Program};
+use crate::machine::open_file::Target;
+use crate::machine::paths::OpenMode;
+use crate::machine::signal::{SIGINT, SIGTERM, Signal};
+use crate::machine::step::{Footprint, SignalAction, StepOutcome, slice};
 use crate::sim::Time;
 
 /// The descriptor of the file that the program writes.

@@ -5,9 +5,6 @@ use std::collections::BTreeMap;
 use evictlab_stress::agnhost;
 use evictlab_stress::{Command, HELP};
 
-use super::super::kernel::Program;
-use super::super::shell::{Shell, ShellError, is_applet};
-use super::super::types::ContainerSpec;
 use super::agnhost_stress::{AgnhostStress, StressVariant};
 use super::copy::CopyProgram;
 use super::evictlab_stress::EvictlabStress;
@@ -15,6 +12,9 @@ use super::idle::Idle;
 use super::message::Message;
 use super::sleep::Sleep;
 use super::{dd, image};
+use crate::machine::kernel::Program;
+use crate::machine::shell::{Shell, ShellError, is_applet};
+use crate::machine::types::ContainerSpec;
 
 type BoxedProgram = Box<dyn Program>;
 type Environment = BTreeMap<String, String>;

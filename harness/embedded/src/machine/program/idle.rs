@@ -1,11 +1,11 @@
 //! Programs that only wait.
 
-use super::super::calibration;
-use super::super::descriptors::{STDERR, STDOUT};
-use super::super::ids::Pid;
-use super::super::kernel::{Kernel, Program};
-use super::super::signal::{SIGINT, SIGTERM, Signal};
-use super::super::step::{Footprint, SignalAction, StepOutcome};
+use crate::machine::calibration;
+use crate::machine::descriptors::{STDERR, STDOUT};
+use crate::machine::ids::Pid;
+use crate::machine::kernel::{Kernel, Program};
+use crate::machine::signal::{SIGINT, SIGTERM, Signal};
+use crate::machine::step::{Footprint, SignalAction, StepOutcome};
 
 /// A program that waits for a signal.
 pub(super) enum Idle {

@@ -1,6 +1,6 @@
 //! The entrypoints of known images.
 
-use super::super::types::ContainerSpec;
+use crate::machine::types::ContainerSpec;
 
 /// Returns the command line of a container; `None` if its image determines it and is not known.
 pub(super) fn command_line(spec: &ContainerSpec) -> Option<Vec<String>> {

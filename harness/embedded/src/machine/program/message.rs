@@ -1,10 +1,10 @@
 //! A program that only prints a text.
 
-use super::super::descriptors::{STDERR, STDOUT};
-use super::super::ids::Pid;
-use super::super::kernel::{Kernel, Program};
-use super::super::step::StepOutcome;
-use super::super::types::OutputStream;
+use crate::machine::descriptors::{STDERR, STDOUT};
+use crate::machine::ids::Pid;
+use crate::machine::kernel::{Kernel, Program};
+use crate::machine::step::StepOutcome;
+use crate::machine::types::OutputStream;
 
 /// A program that prints a text and exits.
 pub(super) struct Message {

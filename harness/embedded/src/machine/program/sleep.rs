@@ -5,9 +5,9 @@
 
 use std::time::Duration;
 
-use super::super::ids::Pid;
-use super::super::kernel::{Kernel, Program};
-use super::super::step::StepOutcome;
+use crate::machine::ids::Pid;
+use crate::machine::kernel::{Kernel, Program};
+use crate::machine::step::StepOutcome;
 use crate::sim::Time;
 
 /// `sleep` and its state.

@@ -1,15 +1,15 @@
 //! Utilities that finish at once. The shell runs them in its own process, as ash does with some of
 //! them. Those that ash would fork cost the time of a fork and need a free PID.
 
-use super::super::descriptors::STDERR;
-use super::super::errno::Errno;
-use super::super::ids::Pid;
-use super::super::kernel::Kernel;
-use super::super::open_file::Target;
-use super::super::paths::{Location, OpenMode};
-use super::super::size::parse_size;
 use super::format::{echo, printf};
 use super::test_command::test;
+use crate::machine::descriptors::STDERR;
+use crate::machine::errno::Errno;
+use crate::machine::ids::Pid;
+use crate::machine::kernel::Kernel;
+use crate::machine::open_file::Target;
+use crate::machine::paths::{Location, OpenMode};
+use crate::machine::size::parse_size;
 
 /// Applets that are builtins of ash.
 const BUILTINS: [&str; 6] = [":", "true", "false", "echo", "printf", "["];

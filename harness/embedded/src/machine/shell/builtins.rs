@@ -1,8 +1,8 @@
 //! Builtins that change the state of the shell.
 
-use super::super::step::StepOutcome;
 use super::error::ShellError;
 use super::interpreter::{Shell, Wait};
+use crate::machine::step::StepOutcome;
 
 /// Returns whether `name` is a builtin.
 pub(super) fn is_builtin(name: &str) -> bool {

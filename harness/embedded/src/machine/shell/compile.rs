@@ -7,10 +7,10 @@ use brush_parser::ast::{
 };
 use brush_parser::{Parser, ParserOptions, SourceInfo};
 
-use super::super::descriptors::MAX_DESCRIPTORS;
-use super::super::paths::OpenMode;
 use super::error::ShellError;
 use super::script::{Assignment, Command, Op, Redirect, RedirectTarget, Script, Word};
+use crate::machine::descriptors::MAX_DESCRIPTORS;
+use crate::machine::paths::OpenMode;
 
 /// Returns how brush-parser reads a script.
 pub(super) fn parser_options() -> ParserOptions {

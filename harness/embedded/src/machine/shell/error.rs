@@ -1,6 +1,6 @@
 //! Errors of the shell.
 
-use super::super::errno::Errno;
+use crate::machine::errno::Errno;
 
 /// A script does not compile, or a command of a running script fails.
 ///

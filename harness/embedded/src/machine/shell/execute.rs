@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use super::super::calibration;
-use super::super::data::Data;
-use super::super::descriptors::{STDERR, STDIN, STDOUT};
-use super::super::ids::Pid;
-use super::super::kernel::Kernel;
-use super::super::open_file::Target;
-use super::super::step::StepOutcome;
 use super::error::ShellError;
 use super::interpreter::{CAPTURE_INPUT, Child, Frame, Shell, Wait};
 use super::script::{Command, Op};
 use super::{applets, builtins};
+use crate::machine::calibration;
+use crate::machine::data::Data;
+use crate::machine::descriptors::{STDERR, STDIN, STDOUT};
+use crate::machine::ids::Pid;
+use crate::machine::kernel::Kernel;
+use crate::machine::open_file::Target;
+use crate::machine::step::StepOutcome;
 
 impl Shell {
     /// Executes the next operation. Returns `None` if the shell can execute another one.

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use super::super::calibration;
-use super::super::descriptors::Descriptors;
-use super::super::errno::Errno;
-use super::super::ids::Pid;
-use super::super::kernel::Kernel;
-use super::super::step::CommandLine;
 use super::error::ShellError;
 use super::interpreter::{CAPTURE_INPUT, Child, PENDING_OUTPUT, Shell, Wait};
 use super::script::Position;
+use crate::machine::calibration;
+use crate::machine::descriptors::Descriptors;
+use crate::machine::errno::Errno;
+use crate::machine::ids::Pid;
+use crate::machine::kernel::Kernel;
+use crate::machine::step::CommandLine;
 use crate::sim::Time;
 
 impl Shell {

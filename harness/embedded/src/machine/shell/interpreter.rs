@@ -4,15 +4,15 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::super::calibration;
-use super::super::data::Data;
-use super::super::ids::{OpenFileId, Pid};
-use super::super::kernel::{Kernel, Program};
-use super::super::signal::Signal;
-use super::super::step::{Footprint, SignalAction, StepOutcome};
 use super::compile::compile;
 use super::error::ShellError;
 use super::script::{Command, Op, Position, Script, Word};
+use crate::machine::calibration;
+use crate::machine::data::Data;
+use crate::machine::ids::{OpenFileId, Pid};
+use crate::machine::kernel::{Kernel, Program};
+use crate::machine::signal::Signal;
+use crate::machine::step::{Footprint, SignalAction, StepOutcome};
 use crate::sim::Time;
 
 /// The descriptor from which the shell reads the output of a command substitution.

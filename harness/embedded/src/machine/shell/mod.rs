@@ -16,10 +16,10 @@ mod fork;
 mod format;
 mod interpreter;
 mod redirect;
+mod resume;
 mod script;
 mod test_command;
 mod traps;
-mod wait;
 mod word;
 
 pub(super) use applets::is_applet;

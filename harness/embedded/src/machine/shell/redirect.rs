@@ -1,13 +1,13 @@
 //! Redirections.
 
-use super::super::descriptors::{MAX_DESCRIPTORS, STDERR};
-use super::super::errno::Errno;
-use super::super::ids::{OpenFileId, Pid};
-use super::super::kernel::Kernel;
-use super::super::paths::OpenMode;
 use super::error::ShellError;
 use super::interpreter::{SavedDescriptors, Shell};
 use super::script::{Redirect, RedirectTarget};
+use crate::machine::descriptors::{MAX_DESCRIPTORS, STDERR};
+use crate::machine::errno::Errno;
+use crate::machine::ids::{OpenFileId, Pid};
+use crate::machine::kernel::Kernel;
+use crate::machine::paths::OpenMode;
 
 impl Shell {
     /// Changes descriptors; returns what they were before. If a file cannot be opened, prints why,

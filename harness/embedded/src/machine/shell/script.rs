@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use brush_parser::ast::ArithmeticExpr;
 
-use super::super::paths::OpenMode;
+use crate::machine::paths::OpenMode;
 
 /// A compiled script or trap action.
 #[derive(Debug, Default)]

@@ -2,10 +2,10 @@
 
 use brush_parser::ast::{BinaryPredicate, TestExpr, UnaryPredicate};
 
-use super::super::disk::FileKind;
-use super::super::ids::Pid;
-use super::super::kernel::Kernel;
-use super::super::paths::Location;
+use crate::machine::disk::FileKind;
+use crate::machine::ids::Pid;
+use crate::machine::kernel::Kernel;
+use crate::machine::paths::Location;
 
 /// Returns whether an expression holds.
 ///

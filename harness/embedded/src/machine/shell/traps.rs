@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::super::signal::Signal;
 use super::compile::compile;
 use super::error::ShellError;
 use super::interpreter::{Frame, Shell, Wait};
 use super::script::{Op, Position};
+use crate::machine::signal::Signal;
 
 /// Parses the name or number of a signal that a script may trap.
 fn parse_signal(name: &str) -> Option<Signal> {

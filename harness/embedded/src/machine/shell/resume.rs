@@ -1,18 +1,17 @@
-//! Continues a shell that waited.
+//! Input and output of a shell, and its continuation after a wait.
 
 use evictlab_rules::quantity::MIB;
 
-use super::super::calibration;
-use super::super::data::Data;
-use super::super::descriptors::{STDERR, STDIN};
-use super::super::errno::Errno;
-use super::super::ids::Pid;
-use super::super::kernel::Kernel;
-use super::super::open_file::ReadOutcome;
-use super::super::open_file::Target;
-use super::super::signal::SIGPIPE;
-use super::super::step::StepOutcome;
 use super::interpreter::{CAPTURE_INPUT, Child, PENDING_OUTPUT, Shell, Wait};
+use crate::machine::calibration;
+use crate::machine::data::Data;
+use crate::machine::descriptors::{STDERR, STDIN};
+use crate::machine::errno::Errno;
+use crate::machine::ids::Pid;
+use crate::machine::kernel::Kernel;
+use crate::machine::open_file::{ReadOutcome, Target};
+use crate::machine::signal::SIGPIPE;
+use crate::machine::step::StepOutcome;
 
 /// The longest output of a command substitution, in bytes.
 const MAX_CAPTURE: usize = MIB as usize;
