@@ -107,8 +107,8 @@ impl EmbeddedNode {
         self.with("limit the memory", |node, _| node.machine.limit_memory(&Cgroup::Root, bytes))
     }
 
-    /// Pauses or resumes the node by stopping or starting its kubelet. Containers continue, which is
-    /// not observable while the kubelet is stopped.
+    /// Pauses or resumes the node by stopping or starting its kubelet. Containers continue, which
+    /// is not observable while the kubelet is stopped.
     pub(super) fn set_paused(&self, paused: bool) -> Result<(), NodeError> {
         self.with("stop or start the kubelet", |node, ctx| match (paused, node.kubelet.is_running()) {
             (true, _) => node.kubelet.stop(),

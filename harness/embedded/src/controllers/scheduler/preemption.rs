@@ -174,7 +174,7 @@ impl<'a> Candidate<'a> {
     }
 }
 
-/// Disruption budget with the number of pods that it still lets go.
+/// Disruption budget. `status.disruptions_allowed` counts down with each victim.
 struct Budget<'a> {
     namespace: &'a str,
     selector: LabelSelector,
@@ -228,8 +228,8 @@ fn importance(pod: &Value) -> (Reverse<i64>, StartTime, String) {
     (Reverse(pod.priority()), StartTime::of(pod), pod.name().to_owned())
 }
 
-/// Start time of a pod. A pod that has not started is younger than all others, as the scheduler uses
-/// the current time for it (`GetPodStartTime`).
+/// Start time of a pod. A pod that has not started is younger than all others, as the scheduler
+/// uses the current time for it (`GetPodStartTime`).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum StartTime {
     Started(String),

@@ -11,7 +11,7 @@ use super::lru_cache::LruCache;
 use crate::resource::Event;
 use crate::sim;
 
-/// Number of different messages, with the same reason and object, from which events are aggregated.
+/// Number of different messages, with the same reason and object, from which they are aggregated.
 const MAX_AGGREGATE_EVENTS: usize = 10;
 /// Maximum interval between aggregated messages.
 const MAX_AGGREGATE_INTERVAL: Duration = Duration::from_secs(600);
@@ -64,8 +64,8 @@ struct TokenBucket {
 impl Correlator {
     /// Aggregates and counts an event, then applies the spam filter.
     ///
-    /// With `spam_key_has_type`, the spam filter treats `Normal` and `Warning` events separately (client-go
-    /// since 1.32).
+    /// With `spam_key_has_type`, the spam filter treats `Normal` and `Warning` events separately
+    /// (client-go since 1.32).
     pub(super) fn correlate(
         &mut self,
         mut event: Event,
