@@ -10,10 +10,7 @@ use super::error::ProfileError;
 use super::file::ProfileFile;
 use super::negation::{negation, with_negations};
 use super::origin;
-use super::settings::{Profile, Setting, are_exclusive, subcommand_at, unknown_key};
-
-/// Profile whose values every other profile has, too.
-const DEFAULT: &str = "default";
+use super::settings::{DEFAULT, Profile, Setting, are_exclusive, subcommand_at, unknown_key};
 
 /// Returns the command with the defaults of a profile: that of `--profile`, else of
 /// `EVICTLAB_PROFILE`, else `default`. An argument precedes the options of the profile with which

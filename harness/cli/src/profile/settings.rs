@@ -12,20 +12,34 @@ use toml::de::{DeTable, DeValue};
 use super::error::ProfileError;
 use super::file::ProfileFile;
 
+/// Profile whose values every other profile has, too.
+pub(super) const DEFAULT: &str = "default";
 /// Options that a profile cannot contain.
 const EXCLUDED: [&str; 3] = ["profile", "help", "version"];
-/// Options that permit to disturb or to delete resources of others. Only the command line can state
-/// them: a file in a directory, which may come from another user, does not permit anything.
-const PERMISSIONS: [&str; 8] = [
-    "allow-control-plane",
-    "allow-disruption",
-    "allow-other-pods",
-    "allow-privileged",
-    "force",
-    "kept",
-    "max-starved-nodes",
-    "pressure-cap",
+/// Options that only the command line can state, with the reason. The file may come from another
+/// user, as that of a cloned repository: it permits nothing, runs nothing on this machine, and does
+/// not choose a cluster or its nodes.
+const COMMAND_LINE_ONLY: [(&str, &str); 16] = [
+    ("allow-control-plane", PERMISSION),
+    ("allow-disruption", PERMISSION),
+    ("allow-other-pods", PERMISSION),
+    ("allow-privileged", PERMISSION),
+    ("apply", "changes a cluster"),
+    ("build", "runs a command on this machine"),
+    ("context", "selects a cluster"),
+    ("force", PERMISSION),
+    ("git", "runs the build of a repository on this machine"),
+    ("kept", PERMISSION),
+    ("kind-config", "can mount files of this machine"),
+    // A kubeconfig can also name a command that returns credentials.
+    ("kubeconfig", "selects a cluster"),
+    ("kubelet-path", "selects a program"),
+    ("max-starved-nodes", PERMISSION),
+    ("node-selector", "selects nodes of a cluster"),
+    ("pressure-cap", PERMISSION),
 ];
+
+const PERMISSION: &str = "is a permission";
 
 /// A key of a table.
 type Key<'i> = Spanned<Cow<'i, str>>;
@@ -37,7 +51,12 @@ pub(super) fn keys(command: &Command) -> impl Iterator<Item = (&str, &Arg)> {
 }
 
 fn is_allowed(long: &str) -> bool {
-    !EXCLUDED.contains(&long) && !PERMISSIONS.contains(&long)
+    !EXCLUDED.contains(&long) && command_line_only(long).is_none()
+}
+
+/// Returns the reason why only the command line can state an option.
+fn command_line_only(long: &str) -> Option<&'static str> {
+    COMMAND_LINE_ONLY.iter().find(|(name, _)| *name == long).map(|(_, reason)| *reason)
 }
 
 /// Returns the option with this long name, which may be a former one.
@@ -101,6 +120,12 @@ pub(super) struct Setting {
 }
 
 impl Setting {
+    /// Returns whether this setting selects a backend with real kubelets: there, cases, kubelets and
+    /// images of the repository could run as privileged containers.
+    fn leaves_the_model(&self) -> bool {
+        self.long == "backend" && self.values.iter().any(|value| value != "embedded")
+    }
+
     /// Returns whether this setting, of a more specific profile, replaces another one.
     pub(super) fn replaces(&self, evictlab: &Command, other: &Self) -> bool {
         let conflicts = |command| self.conflicts_with(command, other);
@@ -151,6 +176,13 @@ impl Profile<'_> {
                 is_flag: is_flag(arg),
                 values: self.values(command, arg, (name, value))?,
             };
+            if self.name == DEFAULT && setting.leaves_the_model() {
+                let message =
+                    format!("profile `{DEFAULT}` applies without being selected, and cannot set `{name}`");
+                let note =
+                    "put it into a profile with another name, for --profile, or state it on the command line";
+                return Err(self.file.problem(value.span(), message, note));
+            }
             if let Some(other) = own.iter().find(|other| setting.conflicts_with(command, other)) {
                 let message = format!("`{name}` cannot be used with `{}`", other.long);
                 return Err(self.file.problem(key.span(), message, "state one of them"));
@@ -242,8 +274,8 @@ impl Profile<'_> {
         (key, value): (&Key<'_>, &Spanned<DeValue<'_>>),
     ) -> ProfileError {
         let name: &str = key.get_ref();
-        if PERMISSIONS.contains(&name) {
-            let message = format!("`{name}` is a permission, which a profile cannot give");
+        if let Some(reason) = command_line_only(name) {
+            let message = format!("`{name}` {reason}: a profile cannot contain it");
             return self.file.problem(key.span(), message, format!("state --{name} on the command line"));
         }
         if let Some(subcommand) = command.find_subcommand(name) {

@@ -160,6 +160,24 @@ fn mistakes_have_a_position_and_a_suggestion() {
             "`allow-disruption` is a permission",
         ),
         ("[profile.default.gc]\nforce = true\n", "evictlab.toml:2:1", "state --force on the command line"),
+        ("[profile.ci.run]\nkubeconfig = 'kc'\n", "evictlab.toml:2:1", "`kubeconfig` selects a cluster"),
+        ("[profile.ci.gc]\ncontext = 'a'\n", "evictlab.toml:2:1", "`context` selects a cluster"),
+        ("[profile.ci.watch]\nnode-selector = 'a'\n", "evictlab.toml:2:1", "`node-selector` selects nodes"),
+        ("[profile.ci.run]\nkind-config = 'a'\n", "evictlab.toml:2:1", "can mount files of this machine"),
+        ("[profile.ci.bisect]\nbuild = 'a'\n", "evictlab.toml:2:1", "state --build on the command line"),
+        ("[profile.ci.bisect]\ngit = '.'\n", "evictlab.toml:2:1", "`git` runs the build"),
+        (
+            "[profile.ci.bisect]\nkubelet-path = 'a'\n",
+            "evictlab.toml:2:1",
+            "`kubelet-path` selects a program",
+        ),
+        ("[profile.ci.job.manifest]\napply = true\n", "evictlab.toml:2:1", "`apply` changes a cluster"),
+        (
+            "[profile.default.run]\nbackend = 'kind'\n",
+            "evictlab.toml:2:11",
+            "profile `default` applies without being selected, and cannot set `backend`",
+        ),
+        ("[profile.default.gc]\nbackend = 'existing'\n", "evictlab.toml:2:11", "cannot set `backend`"),
         ("[profile.ci.run]\n\nrepeat = true\n", "evictlab.toml:3:10", "expected a string or a number"),
         ("[profile.ci.run]\nquiet = 'yes'\n", "evictlab.toml:2:9", "expected true or false"),
         ("[profile.ci.run]\nbackend = ['kind']\n", "evictlab.toml:2:11", "found a value of the type array"),
@@ -185,6 +203,27 @@ fn mistakes_have_a_position_and_a_suggestion() {
     let (status, _, err) = evictlab(root.path(), Some("cii"), &["list"]);
     assert!(status == 2 && err.contains("failed to find profile `cii` in evictlab.toml"), "{err}");
     assert!(err.contains("its profiles are ci, default"), "{err}");
+}
+
+/// A kubeconfig can name a command that returns credentials.
+#[test]
+fn a_file_runs_no_command() {
+    let root = repository("[profile.default.run]\nbackend = 'existing'\nkubeconfig = 'kc'\n");
+    let kubeconfig = "{apiVersion: v1, kind: Config, current-context: a, \
+        clusters: [{name: a, cluster: {server: 'http://127.0.0.1:9'}}], \
+        contexts: [{name: a, context: {cluster: a, user: a}}], \
+        users: [{name: a, user: {exec: {apiVersion: client.authentication.k8s.io/v1, \
+        interactiveMode: Never, command: touch, args: [ran]}}}]}";
+    fs::write(root.path().join("kc"), kubeconfig).unwrap();
+    let ran = root.path().join("ran");
+    let run = ["run", "requests-decide", "--dry-run"];
+    assert_eq!(evictlab(root.path(), None, &run).0, 2);
+    assert!(!ran.exists());
+    // The command line runs it.
+    fs::remove_file(root.path().join("evictlab.toml")).unwrap();
+    let access = ["--backend", "existing", "--kubeconfig", "kc"];
+    let (status, _, err) = evictlab(root.path(), None, &[&run[..], &access].concat());
+    assert!(status != 0 && ran.exists(), "{status} {err}");
 }
 
 #[test]
@@ -243,13 +282,13 @@ fn an_error_names_the_file_that_states_the_option() {
         ("seed = 3", &["--keep"], "help: remove --keep, or add --backend kind"),
     ];
     for (options, arguments, help) in rows {
-        let root = repository(&format!("[profile.default.run]\n{options}\n"));
+        let root = repository(&format!("[profile.ci.run]\n{options}\n"));
         let run = ["run", "requests-decide", "--dry-run"];
-        let (status, _, err) = evictlab(root.path(), None, &[&run, arguments].concat());
+        let (status, _, err) = evictlab(root.path(), Some("ci"), &[&run, arguments].concat());
         assert!(status == 2 && err.contains(help), "{options} {arguments:?}: {err}");
     }
-    let root = repository("[profile.default.run]\nbackend = 'kind'\nkeep = true\n");
-    assert_eq!(planned(root.path(), None, &["run", "--backend", "embedded", "--no-keep"]).0, 1);
+    let root = repository("[profile.ci.run]\nbackend = 'kind'\nkeep = true\n");
+    assert_eq!(planned(root.path(), Some("ci"), &["run", "--backend", "embedded", "--no-keep"]).0, 1);
 }
 
 /// `true` is the option without its value, and `false` leaves it out.
