@@ -111,6 +111,14 @@ pub struct Kubelet {
 }
 
 impl Kubelet {
+    /// Returns the `--kubelet` argument that selects this kubelet again on kind: its version and its
+    /// binary or image. `None` if neither is known, as in a kept cluster.
+    pub fn argument(&self) -> Option<String> {
+        let binary = self.binary.as_ref().map(|path| path.display().to_string());
+        let source = binary.or_else(|| Some(self.image.clone()).filter(|image| !image.is_empty()))?;
+        Some(format!("{}={source}", self.version))
+    }
+
     /// Appends `-2`, `-3`, … to the labels of kubelets that share a version.
     pub fn with_unique_labels(mut kubelets: Vec<Self>) -> Vec<Self> {
         for index in 0..kubelets.len() {
@@ -128,6 +136,24 @@ impl Kubelet {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_argument_selects_the_kubelet_again() {
+        let version: KubeletVersion = "v1.36.4".parse().unwrap();
+        let of = |image: &str, binary: Option<&str>| Kubelet {
+            label: "v1.36.4-2".to_owned(),
+            version: version.clone(),
+            image: image.to_owned(),
+            image_version: version.clone(),
+            binary: binary.map(PathBuf::from),
+        };
+        assert_eq!(of("kindest/node:v1.36.3", Some("./kubelet")).argument().unwrap(), "v1.36.4=./kubelet");
+        let image = of("kindest/node:v1.36.4", None).argument().unwrap();
+        let spec: KubeletSpec = image.parse().unwrap();
+        assert_eq!(spec.source, KubeletSource::Image("kindest/node:v1.36.4".to_owned()));
+        assert_eq!(spec.claimed, Some(version.clone()));
+        assert_eq!(of("", None).argument(), None);
+    }
 
     #[test]
     fn parses_every_form() {

@@ -79,6 +79,7 @@ pub(crate) fn run_started(kubelets: &[&str], cases: &[&str]) -> RunEventKind {
         backend: "kind".to_owned(),
         model: None,
         kubelets: kubelets.iter().map(|&kubelet| kubelet.to_owned()).collect(),
+        kubelet_args: BTreeMap::new(),
         cases: cases.iter().map(|case| case_info("message", case)).collect(),
         repeat: Some(1),
         flaky_result: FlakyResult::Pass,

@@ -1,7 +1,9 @@
 //! The state of a run after the events so far. Every report reads it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use evictlab_rules::KubeletVersion;
 use jiff::Timestamp;
 
 use crate::baseline;
@@ -36,6 +38,8 @@ pub(crate) struct RunStart {
     pub backend: String,
     pub model: Option<Model>,
     pub kubelets: Vec<String>,
+    /// `--kubelet` arguments that select the kubelets again, by label.
+    pub kubelet_args: BTreeMap<String, String>,
     pub cases: Vec<CaseInfo>,
     /// Number of runs of each case on each kubelet; `None` if it is not known in advance.
     pub repeat: Option<u32>,
@@ -269,6 +273,14 @@ impl RunStart {
         self.real_start.saturating_add(at.duration_since(self.at)).unwrap_or(at)
     }
 
+    /// Returns the `--kubelet` argument that selects a kubelet again. In runs that do not state it,
+    /// only the model's labels are arguments, if they are not numbered (`v1.32.13-2`).
+    pub(crate) fn kubelet_arg(&self, label: &str) -> Option<String> {
+        let is_release = |version: KubeletVersion| version.suffix.is_empty();
+        let is_arg = || self.model.is_some() && label.parse().is_ok_and(is_release);
+        self.kubelet_args.get(label).cloned().or_else(|| is_arg().then(|| label.to_owned()))
+    }
+
     /// Reads a `RunStarted` event; `None` for other events.
     fn from_event(event: &RunEvent) -> Option<Self> {
         let RunEventKind::RunStarted {
@@ -277,6 +289,7 @@ impl RunStart {
             backend,
             model,
             kubelets,
+            kubelet_args,
             cases,
             repeat,
             flaky_result,
@@ -293,6 +306,7 @@ impl RunStart {
             backend: backend.clone(),
             model: model.clone(),
             kubelets: kubelets.clone(),
+            kubelet_args: kubelet_args.clone(),
             cases: cases.clone(),
             repeat: *repeat,
             flaky_result: *flaky_result,

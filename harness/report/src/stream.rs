@@ -58,6 +58,9 @@ pub enum RunEventKind {
         model: Option<Model>,
         /// Labels of the kubelets.
         kubelets: Vec<String>,
+        /// The `--kubelet` argument of each kubelet that one selects, by label.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        kubelet_args: BTreeMap<String, String>,
         /// Every case that will run or be skipped.
         cases: Vec<CaseInfo>,
         /// Number of runs of each case on each kubelet; 1 if missing, `null` if not known in

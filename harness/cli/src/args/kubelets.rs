@@ -158,13 +158,14 @@ impl KubeletArgs {
         !self.kubelet.is_empty()
     }
 
-    /// Selects kubelets by their labels in an earlier run, if none is selected. Returns whether these
-    /// kubelets are selected now.
-    pub(crate) fn default_to(&mut self, labels: &[String]) -> bool {
+    /// Selects the kubelets of these arguments, if none is selected. Returns whether these kubelets
+    /// are selected now: not if one cannot be parsed, such as the path of a binary that is gone.
+    pub(crate) fn default_to(&mut self, args: &[String]) -> bool {
         if self.kubelet.is_empty() {
-            self.kubelet = labels.iter().filter_map(|label| label.parse().ok()).collect();
+            let kubelets = args.iter().map(|arg| arg.parse()).collect::<Result<_, _>>();
+            self.kubelet = kubelets.unwrap_or_default();
         }
-        self.words().iter().filter(|word| *word != "--kubelet").eq(labels)
+        self.words().iter().filter(|word| *word != "--kubelet").eq(args)
     }
 
     /// Returns the sources of node images.
@@ -280,6 +281,23 @@ mod tests {
             assert_eq!(text.parse::<KubeletArg>().unwrap().text, "v1.32", "{text:?}");
         }
         assert!(matches!(" all".parse::<KubeletSelection>(), Ok(KubeletSelection::All)));
+    }
+
+    #[test]
+    fn kubelets_of_an_earlier_run_are_selected_completely_or_not_at_all() {
+        let image = "v1.32.13=kindest/node:v1.32.13".to_owned();
+        let gone = "v1.32.13=./no-such-kubelet".to_owned();
+        let of = |stated: &[&str], args: &[&String]| {
+            let images = ImageArgs { node_image: vec![], image_lock: None };
+            let kubelet = stated.iter().map(|text| text.parse().unwrap()).collect();
+            let mut kubelets = KubeletArgs { kubelet, images };
+            let args: Vec<String> = args.iter().map(|arg| (*arg).clone()).collect();
+            (kubelets.default_to(&args), kubelets.any())
+        };
+        assert_eq!(of(&[], &[&image]), (true, true));
+        assert_eq!(of(&[], &[&image, &gone]), (false, false));
+        assert_eq!(of(&["v1.31"], &[&image]), (false, true));
+        assert_eq!(of(&[&image], &[&image]), (true, true));
     }
 
     #[test]

@@ -56,10 +56,10 @@ impl TargetArgs {
         self.existing.access()
     }
 
-    /// Selects kubelets by their labels in an earlier run, unless the command line selects some, or a
-    /// cluster that has its own. Returns whether these kubelets are selected now.
-    pub(crate) fn default_to_kubelets(&mut self, labels: &[String]) -> bool {
-        self.keep.reused().is_none() && self.kubelets.default_to(labels)
+    /// Selects the kubelets of these arguments, unless the command line selects some, or a cluster
+    /// that has its own. Returns whether these kubelets are selected now.
+    pub(crate) fn default_to_kubelets(&mut self, args: &[String]) -> bool {
+        self.keep.reused().is_none() && self.kubelets.default_to(args)
     }
 
     pub(crate) fn nodes(&self) -> u16 {

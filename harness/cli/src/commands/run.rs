@@ -207,10 +207,18 @@ pub(crate) async fn run(mut args: Args) -> Result<ExitCode, Failure> {
             print_stderr(format_args!("no case of {} is to run again", dir.display()));
             return Ok(ExitCode::SUCCESS);
         }
-        let kubelets: Vec<String> = earlier.kubelets.into_iter().collect();
-        if earlier.backend != args.backend.name() || !args.target.default_to_kubelets(&kubelets) {
-            let (backend, kubelets) = (&earlier.backend, kubelets.join(", "));
-            print_stderr(format_args!("note: the earlier run was on {kubelets}, backend {backend}"));
+        let kubelets: Option<Vec<String>> = earlier.kubelets.values().cloned().collect();
+        let mut select = |kubelets: &Vec<String>| args.target.default_to_kubelets(kubelets);
+        if earlier.backend != args.backend.name() || !kubelets.as_ref().is_some_and(&mut select) {
+            let labels = || earlier.kubelets.keys().cloned().collect();
+            let (backend, kubelets) = (&earlier.backend, kubelets.unwrap_or_else(labels).join(", "));
+            let help = match args.backend {
+                BackendName::Existing => "",
+                _ => {
+                    "\nhelp: to run on the same kubelets, repeat the --backend and --kubelet options of that run"
+                }
+            };
+            print_stderr(format_args!("note: the earlier run was on {kubelets}, backend {backend}{help}"));
         }
         args.selection.set_names(earlier.cases);
     }

@@ -33,6 +33,7 @@ pub(super) fn merged_start(
         backend: starts[0].backend.clone(),
         model: merged_model(&starts),
         cases: cases(&starts, &kubelets, baseline),
+        kubelet_args: kubelet_args(&starts),
         kubelets,
         flaky_result: if is_strict { FlakyResult::Fail } else { FlakyResult::Pass },
         repeat: Some(1),
@@ -105,6 +106,18 @@ fn kubelets(starts: &[&RunStart]) -> Vec<String> {
     let version = |label: &String| label.parse::<KubeletVersion>().ok();
     kubelets.sort_by_key(|kubelet| (version(kubelet).is_none(), version(kubelet)));
     kubelets
+}
+
+/// The arguments that select kubelets again, by label, without those of labels that stand for
+/// another kubelet in another run.
+fn kubelet_args(starts: &[&RunStart]) -> BTreeMap<String, String> {
+    let arg = |label: &String| {
+        let having = starts.iter().filter(|start| start.kubelets.contains(label));
+        let mut args = having.map(|start| start.kubelet_args.get(label));
+        let first = args.next()??;
+        args.all(|arg| arg == Some(first)).then(|| (label.clone(), first.clone()))
+    };
+    starts.iter().flat_map(|start| &start.kubelets).filter_map(arg).collect()
 }
 
 /// The cases of all runs and of their missing shards. `baseline` replaces those of the runs.

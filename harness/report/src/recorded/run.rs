@@ -1,6 +1,6 @@
 //! A run directory, read back.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -21,8 +21,8 @@ use evictlab_judge::Verdict;
 pub struct Unsuccessful {
     /// Names or paths that select the cases.
     pub cases: Vec<String>,
-    /// Labels of their kubelets.
-    pub kubelets: BTreeSet<String>,
+    /// Their kubelets by label, with the `--kubelet` argument of each; `None` if it is not known.
+    pub kubelets: BTreeMap<String, Option<String>>,
     /// Name of the backend.
     pub backend: String,
 }
@@ -90,7 +90,7 @@ impl RecordedRun {
             if !kubelets.is_empty() {
                 found.cases.push(info.path.clone().unwrap_or_else(|| info.suite_and_case()));
             }
-            found.kubelets.extend(kubelets.into_iter().cloned());
+            found.kubelets.extend(kubelets.into_iter().map(|label| (label.clone(), run.kubelet_arg(label))));
         }
         found
     }
@@ -202,6 +202,28 @@ mod tests {
         let read = run.evidence(failed).unwrap().unwrap();
         let json = |observations| serde_json::to_value(observations).unwrap();
         assert_eq!(json(read), json(fixtures::evidence()));
+    }
+
+    /// A label does not select a kubelet: it is the version of a binary and of an image, too.
+    #[test]
+    fn kubelets_are_selected_again_by_their_arguments() {
+        let dir = tempfile::tempdir().unwrap();
+        let labels = ["v1.36.4", "v1.36.4-2"];
+        let binary = BTreeMap::from([("v1.36.4".to_owned(), "v1.36.4=./kubelet".to_owned())]);
+        let rows = [
+            (None, &binary, [Some("v1.36.4=./kubelet"), None]),
+            (None, &BTreeMap::new(), [None, None]),
+            (Some(fixtures::model()), &BTreeMap::new(), [Some("v1.36.4"), None]),
+        ];
+        for (of_model, args, expected) in rows {
+            let mut what = fixtures::run_started(&labels, &["nobody-offends"]);
+            let RunEventKind::RunStarted { model, kubelet_args, .. } = &mut what else { unreachable!() };
+            (*model, *kubelet_args) = (of_model, args.clone());
+            let text = serde_json::to_string(&fixtures::event(0.0, what)).unwrap();
+            let kubelets = RecordedRun::from_events(dir.path(), &text).unwrap().unsuccessful().kubelets;
+            let found: Vec<Option<&str>> = kubelets.values().map(Option::as_deref).collect();
+            assert_eq!(found, expected, "{text}");
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Parameters of a run.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -44,10 +45,23 @@ pub struct RunRequest {
 impl RunRequest {
     /// Returns the labels of all kubelets, from the oldest version to the newest.
     pub fn kubelet_labels(&self) -> Vec<String> {
-        let mut kubelets: Vec<&Kubelet> =
-            self.backend.plans().iter().flat_map(|plan| &plan.kubelets).collect();
+        let mut kubelets: Vec<&Kubelet> = self.kubelets().collect();
         kubelets.sort_by(|a, b| a.version.cmp(&b.version));
         kubelets.into_iter().map(|kubelet| kubelet.label.clone()).collect()
+    }
+
+    /// Returns the `--kubelet` arguments that select the kubelets again, by label.
+    pub(crate) fn kubelet_args(&self) -> BTreeMap<String, String> {
+        let arg = |kubelet: &Kubelet| match &self.backend {
+            Backend::Embedded(_) => Some(kubelet.version.to_string()),
+            Backend::Kind(_) => kubelet.argument(),
+            Backend::Existing(_) => None,
+        };
+        self.kubelets().filter_map(|kubelet| Some((kubelet.label.clone(), arg(kubelet)?))).collect()
+    }
+
+    fn kubelets(&self) -> impl Iterator<Item = &Kubelet> {
+        self.backend.plans().iter().flat_map(|plan| &plan.kubelets)
     }
 
     /// Returns a request that runs each case once, without a time limit or a baseline.

@@ -162,6 +162,7 @@ fn run_started(request: &RunRequest) -> RunEventKind {
         real_start: model.is_some().then(|| Timestamp::now().round(Unit::Second).unwrap_or_default()),
         model,
         cases: planned,
+        kubelet_args: request.kubelet_args(),
         repeat: request.repeat.planned_runs(),
         flaky_result: request.flaky_result,
         shard: request.shard.as_ref().map(|OfShard { shard: Shard { part, of }, others }| ShardInfo {

@@ -142,6 +142,8 @@ fn cpu_ticks(stat: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
     use evictlab_evidence::Observations;
     use evictlab_judge::{CaseResult, Verdict};
@@ -176,6 +178,7 @@ mod tests {
             backend: String::new(),
             model: None,
             kubelets: vec![],
+            kubelet_args: BTreeMap::new(),
             cases: Vec::<CaseInfo>::new(),
             repeat: Some(1),
             flaky_result: FlakyResult::Pass,
