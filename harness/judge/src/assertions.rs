@@ -1,9 +1,10 @@
 //! The assertions of a case.
 
 use crate::case_evidence::CaseEvidence;
+use crate::case_result::{Check, Rate};
 use crate::known_bug::includes;
 use crate::rate::Unrated;
-use crate::verdict::{Check, Inconclusive, Rate};
+use crate::verdict::Inconclusive;
 use evictlab_case::expression::ExpressionError;
 use evictlab_case::{Assertion, Case, KnownBug, display_value};
 use evictlab_evidence::{Observations, Scope};

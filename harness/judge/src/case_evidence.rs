@@ -11,8 +11,9 @@ use evictlab_rules::threshold::Threshold;
 use k8s_openapi::api::core::v1::{ContainerStatus, PodCondition};
 use serde_json::Value;
 
+use crate::case_result::EvictionRecord;
 use crate::known_bug::known_bug;
-use crate::verdict::{EvictionRecord, Inconclusive};
+use crate::verdict::Inconclusive;
 use evictlab_case::Case;
 use evictlab_case::expression::Expression;
 use evictlab_evidence::{

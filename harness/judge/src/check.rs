@@ -6,9 +6,10 @@ use evictlab_rules::message::EvictionMessage;
 
 use crate::assertions::{self, Undecided};
 use crate::case_evidence::{CaseEvidence, PodEvidence};
+use crate::case_result::Check;
 use crate::message_diff;
 use crate::termination_time::{TerminationBounds, check_termination_time};
-use crate::verdict::{Check, Inconclusive};
+use crate::verdict::Inconclusive;
 use evictlab_case::{Case, KnownBug, Message, Name, Presence, Refused, Witness};
 use evictlab_evidence::{ContainerStatusExt, Scope};
 use k8s_openapi::api::core::v1::ContainerStateTerminated;

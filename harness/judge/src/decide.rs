@@ -5,11 +5,14 @@ use evictlab_rules::invariant::Invariant;
 use evictlab_rules::message::EvictionMessage;
 
 use crate::case_evidence::{CaseEvidence, PodEvidence};
+use crate::case_result::{CaseResult, Check, Phase};
 use crate::check::{CheckResults, Expectation};
 use crate::invariants::InvariantCheck;
+use crate::known_bug::bug_label;
 use crate::known_bug::known_bug;
 use crate::rate::Unrated;
-use crate::verdict::{CaseResult, Check, Inconclusive, Phase, Verdict, bug_label, capitalize};
+use crate::text::capitalize;
+use crate::verdict::{Inconclusive, Verdict};
 use crate::{assertions, inconclusive, invariants};
 use evictlab_case::{Case, KnownBug};
 use evictlab_evidence::Observations;

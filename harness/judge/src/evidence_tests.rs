@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
+use crate::case_result::CaseResult;
 use crate::decide::judge;
-use crate::verdict::{CaseResult, InconclusiveReason, Verdict};
+use crate::verdict::{InconclusiveReason, Verdict};
 use evictlab_case::Case;
 use evictlab_evidence::Observations;
 

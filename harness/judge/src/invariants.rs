@@ -4,7 +4,7 @@ use evictlab_rules::KubeletVersion;
 use evictlab_rules::invariant::{EventEvidence, Finding, Invariant, InvariantOutcome, check};
 
 use crate::case_evidence::{CaseEvidence, PodEvidence};
-use crate::verdict::Check;
+use crate::case_result::Check;
 
 /// The check of one invariant on one event.
 pub(crate) struct InvariantCheck {

@@ -14,6 +14,12 @@ pub fn known_bug<'a>(
     case.known_bugs.iter().find(applies)
 }
 
+/// Returns the label of a known bug: its upstream reference, or its description.
+pub(crate) fn bug_label(bug: &KnownBug) -> String {
+    let upstream = bug.upstream.as_ref().map(ToString::to_string);
+    upstream.or_else(|| bug.about.clone()).unwrap_or_else(|| "a known bug".to_owned())
+}
+
 /// Reports whether something that is stated for a cgroup version, or for all, applies to a node of
 /// this version, or of an unknown one.
 pub(crate) fn includes(stated: Option<CgroupVersion>, own: Option<CgroupVersion>) -> bool {

@@ -31,6 +31,7 @@
 
 mod assertions;
 mod case_evidence;
+mod case_result;
 mod check;
 mod decide;
 mod inconclusive;
@@ -39,12 +40,14 @@ mod known_bug;
 mod message_diff;
 mod rate;
 mod termination_time;
+mod text;
 mod verdict;
 
+pub use case_result::{CaseResult, Check, EarlierTry, EvictionRecord, Phase, Rate};
 pub use decide::judge;
 pub use known_bug::known_bug;
 pub use rate::over_runs;
-pub use verdict::{CaseResult, Check, EarlierTry, EvictionRecord, InconclusiveReason, Phase, Rate, Verdict};
+pub use verdict::{InconclusiveReason, Verdict};
 
 #[cfg(test)]
 mod evidence_tests;

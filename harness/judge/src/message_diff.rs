@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use evictlab_rules::message::{EvictionMessage, Offender};
 use similar::TextDiff;
 
-use crate::verdict::Check;
+use crate::case_result::Check;
 use evictlab_case::{Figures, Message};
 
 /// One field of the message.

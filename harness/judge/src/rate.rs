@@ -3,9 +3,10 @@
 use serde_json::Value;
 
 use crate::case_evidence::CaseEvidence;
-use crate::verdict::{
-    CaseResult, Check, Inconclusive, InconclusiveReason, Rate, Verdict, bug_label, capitalize,
-};
+use crate::case_result::{CaseResult, Check, Rate};
+use crate::known_bug::bug_label;
+use crate::text::capitalize;
+use crate::verdict::{Inconclusive, InconclusiveReason, Verdict};
 use evictlab_case::expression::ExpressionError;
 use evictlab_case::{Case, ExpectedRate, KnownBug};
 use evictlab_evidence::Scope;

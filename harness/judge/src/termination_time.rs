@@ -3,7 +3,8 @@
 use jiff::Timestamp;
 
 use crate::case_evidence::PodEvidence;
-use crate::verdict::{Check, Inconclusive, InconclusiveReason};
+use crate::case_result::Check;
+use crate::verdict::{Inconclusive, InconclusiveReason};
 use evictlab_case::Duration;
 use evictlab_evidence::ContainerStatusExt;
 use evictlab_rules::summary::Sample;

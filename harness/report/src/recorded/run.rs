@@ -85,8 +85,8 @@ impl RecordedRun {
         let Some(run) = &self.state.run else { return found };
         found.backend.clone_from(&run.backend);
         for info in &run.cases {
-            let is_unsuccessful = |kubelet: &&String| self.is_unsuccessful(info, kubelet);
-            let kubelets: Vec<&String> = run.kubelets.iter().filter(is_unsuccessful).collect();
+            let needs_rerun = |kubelet: &&String| self.needs_rerun(info, kubelet);
+            let kubelets: Vec<&String> = run.kubelets.iter().filter(needs_rerun).collect();
             if !kubelets.is_empty() {
                 found.cases.push(info.path.clone().unwrap_or_else(|| info.suite_and_case()));
             }
@@ -95,7 +95,7 @@ impl RecordedRun {
         found
     }
 
-    fn is_unsuccessful(&self, info: &CaseInfo, kubelet: &str) -> bool {
+    fn needs_rerun(&self, info: &CaseInfo, kubelet: &str) -> bool {
         let mut verdicts = self.state.attempts(info, kubelet).map(|ended| ended.result.verdict).peekable();
         let is_bad = |verdict| matches!(verdict, Verdict::Failed | Verdict::Error | Verdict::Inconclusive);
         verdicts.peek().is_none() || verdicts.any(is_bad)

@@ -77,7 +77,7 @@ impl RunContext {
             let outcome = runner.run().await?;
             let number = tries.len() as u32 + 1;
             let retry = Retry::after(&outcome.result, number).or_else(|| {
-                let is_due = outcome.result.is_unsuccessful() && retries < self.request.retries;
+                let is_due = outcome.result.is_retryable() && retries < self.request.retries;
                 is_due.then(|| {
                     retries += 1;
                     Retry::Same
