@@ -16,6 +16,7 @@ use crate::args::kubelets::{ImageArgs, KubeletArg};
 use crate::args::output::OutputArgs;
 use crate::args::selection::SourceArgs;
 use crate::args::target::reject_foreign_managed_options;
+use crate::args::values::option_args;
 use crate::failure::{Failure, bad_input};
 
 /// Find the first kubelet whose verdict on a case differs
@@ -114,6 +115,36 @@ impl BisectArgs {
             text.parse::<KubeletArg>().map_err(invalid)
         };
         Ok([parse("--good", &self.good)?, parse("--bad", &self.bad)?])
+    }
+
+    /// Returns the command that searches the same kubelets or commits on kind.
+    pub(crate) fn kind_command(&self) -> Vec<String> {
+        // Images and other options of kind are not valid with the model, and those of the model not
+        // on kind. The others only concern the output.
+        let Self {
+            case,
+            good,
+            bad,
+            kubelets,
+            source,
+            commits,
+            images: _,
+            backend: _,
+            output_dir: _,
+            json: _,
+            embedded: _,
+            new_cluster: _,
+            output: _,
+        } = self;
+        let mut words =
+            ["evictlab", "bisect", case, "--good", good, "--bad", bad].map(str::to_owned).to_vec();
+        words.extend(kubelets.iter().flat_map(|kubelet| option_args("--kubelet", &kubelet.text)));
+        words.extend(source.words());
+        if commits.repository().is_some() {
+            words.extend(commits.words());
+        }
+        words.extend(["--backend", "kind"].map(str::to_owned));
+        words
     }
 
     /// Rejects options that only apply to the other backend.

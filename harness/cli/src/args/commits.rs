@@ -4,6 +4,7 @@ use std::path::{Component, Path, PathBuf};
 
 use evictlab_tools::git_bisect::{BadIf, Build};
 
+use crate::args::values::option_args;
 use crate::failure::{Failure, bad_input};
 
 /// The repository, the build of its commits, and how their verdicts count.
@@ -65,7 +66,7 @@ impl CommitArgs {
             ("--repeat", self.repeat.to_string()),
             ("--bad-if", bad_if.to_owned()),
         ];
-        let words = options.into_iter().flat_map(|(name, value)| [name.to_owned(), value]);
+        let words = options.into_iter().flat_map(|(name, value)| option_args(name, &value));
         words.chain(self.first_parent.then(|| "--first-parent".to_owned())).collect()
     }
 

@@ -12,6 +12,21 @@ use crate::failure::{Failure, bad_input};
 /// Highest number of nodes for each kubelet of a kind cluster: they share a Docker host.
 const MAX_KIND_NODES: u16 = 16;
 
+/// The new cluster of a command; with several groups of kubelets, its name is a prefix.
+#[derive(Clone, Debug)]
+pub(crate) struct NewClusterSource {
+    pub(crate) name: String,
+    pub(crate) base: KindConfig,
+    /// Number of workers for each kubelet.
+    pub(crate) nodes: usize,
+}
+
+impl From<NewClusterSource> for ClusterSource {
+    fn from(NewClusterSource { name, base, nodes }: NewClusterSource) -> Self {
+        Self::New { name, base, nodes }
+    }
+}
+
 /// Name and configuration of a new kind cluster.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Options of kind clusters")]
@@ -30,7 +45,7 @@ impl NewClusterArgs {
     ///
     /// # Errors
     /// Too many nodes, or an invalid kind configuration.
-    pub(crate) fn clusters(&self, run: &str, nodes: u16) -> Result<ClusterSource, Failure> {
+    pub(crate) fn clusters(&self, run: &str, nodes: u16) -> Result<NewClusterSource, Failure> {
         if nodes > MAX_KIND_NODES {
             return Err(bad_input(format!(
                 "failed to create {nodes} nodes: a kind cluster can have at most {MAX_KIND_NODES} nodes for each kubelet\nhelp: an embedded cluster can have more: --backend embedded"
@@ -38,7 +53,7 @@ impl NewClusterArgs {
         }
         let base = KindConfig::load(self.kind_config.as_deref()).map_err(bad_input)?;
         let name = self.name.as_ref().map_or_else(|| format!("evictlab-{run}"), ToString::to_string);
-        Ok(ClusterSource::New { name, base, nodes: nodes.into() })
+        Ok(NewClusterSource { name, base, nodes: nodes.into() })
     }
 
     /// Returns the name, if it is given.

@@ -9,6 +9,7 @@ use evictlab_case::{Source, Upstream};
 use regex::Regex;
 
 use crate::args::candidates;
+use crate::args::values::option_args;
 
 /// Heading of these options in the help.
 pub(crate) const SELECTION: &str = "Selection";
@@ -23,6 +24,12 @@ pub(crate) struct SourceArgs {
 }
 
 impl SourceArgs {
+    /// Returns the arguments from the command line or the environment.
+    pub(crate) fn words(&self) -> Vec<String> {
+        let dir = self.cases.iter().map(|dir| dir.display().to_string());
+        dir.flat_map(|dir| option_args("--cases", &dir)).collect()
+    }
+
     /// Returns the source of the suites.
     pub(crate) fn source(&self) -> Source {
         Source::find(self.cases.clone(), cases::FILES)
@@ -73,15 +80,13 @@ impl SelectionArgs {
     /// Returns the arguments from the command line.
     pub(crate) fn words(&self) -> Vec<String> {
         let Self { names, label_filter, focus, skip, upstream, shard, source } = self;
-        let named = |name: &'static str, value: String| [name.to_owned(), value];
-        let cases = source.cases.iter().map(|dir| named("--cases", dir.display().to_string()));
-        let filter = label_filter.iter().map(|filter| named("--label-filter", filter.to_string()));
-        let focus = focus.iter().map(|regex| named("--focus", regex.to_string()));
-        let skip = skip.iter().map(|regex| named("--skip", regex.to_string()));
-        let upstream = upstream.iter().map(|upstream| named("--upstream", upstream.to_string()));
-        let shard = shard.iter().map(|shard| named("--shard", shard.to_string()));
-        let options = cases.chain(filter).chain(focus).chain(skip).chain(upstream).chain(shard).flatten();
-        names.iter().cloned().chain(options).collect()
+        let filter = label_filter.iter().map(|filter| option_args("--label-filter", &filter.to_string()));
+        let focus = focus.iter().map(|regex| option_args("--focus", regex.as_str()));
+        let skip = skip.iter().map(|regex| option_args("--skip", regex.as_str()));
+        let upstream = upstream.iter().map(|upstream| option_args("--upstream", &upstream.to_string()));
+        let shard = shard.iter().map(|shard| option_args("--shard", &shard.to_string()));
+        let options = filter.chain(focus).chain(skip).chain(upstream).chain(shard).flatten();
+        names.iter().cloned().chain(source.words()).chain(options).collect()
     }
 
     /// Returns whether any argument restricts the selection.
@@ -112,5 +117,27 @@ impl SelectionArgs {
             upstream: upstream.clone(),
             shard: *shard,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Args as _, Command, FromArgMatches};
+
+    use super::*;
+
+    fn parse(words: &[String]) -> Result<SelectionArgs, clap::Error> {
+        let command = SelectionArgs::augment_args(Command::new("run").no_binary_name(true));
+        SelectionArgs::from_arg_matches(&command.try_get_matches_from(words)?)
+    }
+
+    #[test]
+    fn arguments_can_be_parsed_again() {
+        let stated =
+            ["limits", "--cases", "./mine", "--focus=-x", "--focus", "y", "--skip=--z", "--shard", "1/2"];
+        let stated = stated.map(str::to_owned).to_vec();
+        let words = parse(&stated).unwrap().words();
+        assert_eq!(words, stated);
+        assert_eq!(parse(&words).unwrap().words(), stated);
     }
 }

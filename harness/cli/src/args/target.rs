@@ -103,7 +103,7 @@ impl TargetArgs {
         let shard = selection.shard().map(|shard| of_shard(shard, selection, &cases)).transpose()?;
         let catalog = self.kubelets.image_catalog()?;
         let run = new_run_id();
-        let backend = self.backend(backend, (&run, &catalog), clock, kind_command).await?;
+        let backend = self.backend(backend, &run, &catalog, clock, kind_command).await?;
         Ok(RunRequest { shard, repeat, ..RunRequest::new(run, cases, backend, Arc::new(catalog)) })
     }
 
@@ -111,7 +111,8 @@ impl TargetArgs {
     async fn backend(
         &self,
         backend: BackendName,
-        (run, catalog): (&str, &ImageCatalog),
+        run: &str,
+        catalog: &ImageCatalog,
         clock: &Clock,
         kind_command: Vec<String>,
     ) -> Result<Backend, Failure> {
@@ -145,7 +146,7 @@ impl TargetArgs {
     ) -> Result<evictlab_cluster::KindBackend, Failure> {
         let clusters = match self.keep.reused() {
             Some(name) => ClusterSource::Kept(name.to_owned()),
-            None => self.new_cluster.clusters(run, self.nodes())?,
+            None => self.new_cluster.clusters(run, self.nodes())?.into(),
         };
         let kind = KindContext::connect().await?;
         let kubelets = match (self.keep.reused(), self.kubelets.any()) {

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
-use evictlab_rules::threshold::{ThresholdConfig, parse_grace_period, parse_threshold_config};
+use evictlab_cluster::Kubelet;
+use evictlab_rules::threshold::{ThresholdConfig, parse_grace_period, parse_threshold_config_of};
 use serde_json::{Map, Value, json};
 
 use crate::args::backend::stated;
@@ -65,6 +66,17 @@ fn period(text: &str) -> Result<String, String> {
     parse_grace_period(text).map(|_| text.to_owned()).map_err(|error| error.to_string())
 }
 
+/// Checks that these kubelets start with thresholds, which are written as in `example`.
+fn check(example: &str, thresholds: &ThresholdConfig, kubelets: &[Kubelet]) -> Result<(), Failure> {
+    kubelets.iter().map(|kubelet| &kubelet.version).try_for_each(|version| {
+        parse_threshold_config_of(version, thresholds).map(drop).map_err(|error| {
+            bad_input(format!(
+                "failed to use these thresholds: kubelet {version} does not start with them: {error}\nhelp: write them as this kubelet does: {example}"
+            ))
+        })
+    })
+}
+
 impl ThresholdArgs {
     /// Returns the names of the stated options.
     pub(crate) fn stated_options(&self) -> Vec<&'static str> {
@@ -75,11 +87,11 @@ impl ThresholdArgs {
         ])
     }
 
-    /// Returns the changes to the kubelet configuration.
+    /// Returns the changes to the configuration of these kubelets.
     ///
     /// # Errors
-    /// Thresholds with which a kubelet does not start.
-    pub(crate) fn kubelet_config(&self) -> Result<Map<String, Value>, Failure> {
+    /// Thresholds with which one of the kubelets does not start.
+    pub(crate) fn kubelet_config(&self, kubelets: &[Kubelet]) -> Result<Map<String, Value>, Failure> {
         let mut config = Map::new();
         match &self.eviction_hard {
             None => {}
@@ -101,17 +113,16 @@ impl ThresholdArgs {
             Some(HardThresholds::Map(pairs)) => pairs.0.clone(),
             _ => BTreeMap::new(),
         };
-        let checked = ThresholdConfig {
-            eviction_hard: hard,
+        let hard = ThresholdConfig { eviction_hard: hard, ..ThresholdConfig::default() };
+        check("--eviction-hard 'memory.available<2Gi'", &hard, kubelets)?;
+        let soft = ThresholdConfig {
             eviction_soft: soft,
             eviction_soft_grace_period: grace,
             ..ThresholdConfig::default()
         };
-        parse_threshold_config(&checked).map_err(|error| {
-            bad_input(format!(
-                "failed to use these thresholds: a kubelet does not start with them: {error}\nhelp: write them as the kubelet does: --eviction-hard 'memory.available<2Gi'"
-            ))
-        })?;
+        let example =
+            "--eviction-soft 'memory.available<3Gi' --eviction-soft-grace-period memory.available=30s";
+        check(example, &soft, kubelets)?;
         Ok(config)
     }
 }

@@ -30,6 +30,15 @@ impl FromStr for ByteSize {
     }
 }
 
+/// Returns the arguments of an option with a value. A value that begins with a dash is part of the
+/// same argument: on its own, it would be another option.
+pub(crate) fn option_args(name: &str, value: &str) -> Vec<String> {
+    match value.starts_with('-') {
+        true => vec![format!("{name}={value}")],
+        false => vec![name.to_owned(), value.to_owned()],
+    }
+}
+
 /// Parses a duration such as `30m`.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     humantime::parse_duration(text).map_err(|error| error.to_string())

@@ -127,12 +127,10 @@ impl SearchContext {
         clock: &Clock,
     ) -> Result<Backend, Failure> {
         let Some(kind) = &self.kind else {
-            let (good, bad) = (args.good.as_str(), args.bad.as_str());
-            let words = ["evictlab", "bisect", &args.case, "--good", good, "--bad", bad, "--backend", "kind"];
-            let command = shell_quote(&words.map(str::to_owned));
+            let command = shell_quote(&args.kind_command());
             return args.embedded.backend(kubelets, 1, command, clock).map(Backend::Embedded);
         };
-        let clusters = args.new_cluster.clusters(run, 1)?;
+        let clusters = args.new_cluster.clusters(run, 1)?.into();
         kind.backend(run, kubelets, clusters, KeepPolicy::Never).await.map(Backend::Kind)
     }
 }
@@ -161,7 +159,8 @@ async fn search_kubelets(args: &BisectArgs, interrupt: Interrupt) -> Result<Exit
     let mut search = Search::new(range);
     let outcome = search
         .run(async |nth, candidates: &[KubeletCandidate]| {
-            run_on_cluster(args, &case, &context, (nth, candidates), (&root, &interrupt)).await
+            let probe = ClusterProbe { number: nth, candidates, root: &root, interrupt: &interrupt };
+            run_on_cluster(args, &case, &context, probe).await
         })
         .await?;
     let text = render(&search, &outcome, &case.id());
@@ -189,13 +188,21 @@ async fn search_kubelets(args: &BisectArgs, interrupt: Interrupt) -> Result<Exit
     .into())
 }
 
+/// A run of the search, on candidates that share a cluster.
+struct ClusterProbe<'a> {
+    /// Number of the cluster, from 1.
+    number: usize,
+    candidates: &'a [KubeletCandidate],
+    root: &'a RunDir,
+    interrupt: &'a Interrupt,
+}
+
 /// Runs the case on candidates that share a cluster.
 async fn run_on_cluster(
     args: &BisectArgs,
     case: &Arc<LoadedCase>,
     context: &SearchContext,
-    (nth, candidates): (usize, &[KubeletCandidate]),
-    (root, interrupt): (&RunDir, &Interrupt),
+    ClusterProbe { number, candidates, root, interrupt }: ClusterProbe<'_>,
 ) -> Result<Vec<ProbeOutcome>, Failure> {
     let clock = BackendName::from(args.backend()).clock();
     let run = new_run_id();
@@ -213,9 +220,9 @@ async fn run_on_cluster(
     if let Some(backend) = backend {
         let names: Vec<&str> = kubelets.iter().flatten().map(|kubelet| kubelet.label.as_str()).collect();
         if !args.json {
-            print_until_interrupt(format!("cluster {nth}: {}", names.join(", ")), &interrupt.stage)?;
+            print_until_interrupt(format!("cluster {number}: {}", names.join(", ")), &interrupt.stage)?;
         }
-        let run_dir = RunDir::at(&root.artifacts().join(format!("cluster-{nth}"))).map_err(bad_input)?;
+        let run_dir = RunDir::at(&root.artifacts().join(format!("cluster-{number}"))).map_err(bad_input)?;
         let catalog = context.catalog.clone();
         let bisect_run = BisectRun { run, case: case.clone(), backend, catalog, tries: 1, run_dir };
         verdicts = Some(bisect_run.execute(args, clock, interrupt).await?);

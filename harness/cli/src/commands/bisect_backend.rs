@@ -54,12 +54,13 @@ impl<'a> BisectBackend<'a> {
         let kubelets = vec![kubelet.clone()];
         let Some(kind) = &self.kind else {
             let clock = BackendName::from(self.args.backend()).clock();
-            let embedded = self.args.embedded.backend(kubelets, 1, self.kind_command(), &clock)?;
+            let embedded =
+                self.args.embedded.backend(kubelets, 1, shell_quote(&self.args.kind_command()), &clock)?;
             return Ok(Backend::Embedded(embedded));
         };
         let (clusters, keep) = match kept {
             Some(kept) => (ClusterSource::Kept(kept.name.clone()), KeepPolicy::Never),
-            None => (self.args.new_cluster.clusters(run, 1)?, KeepPolicy::ForNextRun),
+            None => (self.args.new_cluster.clusters(run, 1)?.into(), KeepPolicy::ForNextRun),
         };
         let opened = self.interrupt.or_none(kind.backend(run, kubelets, clusters, keep)).await;
         Ok(Backend::Kind(opened.unwrap_or_else(|| Err(Failure::interrupted()))?))
@@ -78,16 +79,6 @@ impl<'a> BisectBackend<'a> {
             *kept = None;
         }
         Ok(())
-    }
-
-    /// Returns the command that does the same on kind.
-    fn kind_command(&self) -> String {
-        let args = self.args;
-        let words = ["evictlab", "bisect", &args.case, "--good", &args.good, "--bad", &args.bad];
-        let mut words = words.map(str::to_owned).to_vec();
-        words.extend(args.commits.words());
-        words.extend(["--backend", "kind"].map(str::to_owned));
-        shell_quote(&words)
     }
 }
 

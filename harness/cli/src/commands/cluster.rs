@@ -7,8 +7,8 @@ use clap::Subcommand;
 use clap_complete::engine::ArgValueCandidates;
 use comfy_table::{Table, presets};
 use evictlab_cluster::{
-    Cluster, ClusterError, ClusterProgress, ClusterRecord, ClusterSource, ClusterState, Docker,
-    EmbeddedOptions, KnownCluster, KubeletGroup, ListedCluster, NewCluster, Owner, ServedCluster, StateDir,
+    Cluster, ClusterError, ClusterProgress, ClusterRecord, ClusterState, Docker, EmbeddedOptions,
+    KnownCluster, KubeletGroup, ListedCluster, NewCluster, Owner, ServedCluster, StateDir,
 };
 use evictlab_runner::{Interrupt, new_run_id};
 use jiff::Timestamp;
@@ -19,7 +19,7 @@ use super::serve_embedded::{detach, serve, this_command};
 use crate::args::backend::{BackendName, ManagedBackend, stated};
 use crate::args::candidates;
 use crate::args::embedded::EmbeddedArgs;
-use crate::args::kind_cluster::NewClusterArgs;
+use crate::args::kind_cluster::{NewClusterArgs, NewClusterSource};
 use crate::args::kubelets::KubeletArgs;
 use crate::args::target::MAX_NODES;
 use crate::args::thresholds::ThresholdArgs;
@@ -132,7 +132,7 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
         BackendName::Embedded
             .reject_foreign_options(BackendName::Kind, &args.cluster.stated_kind_options())?;
         let kubelets = args.kubelets.modelled(&args.kubelets.image_catalog()?)?;
-        let kubelet_config = args.thresholds.kubelet_config()?;
+        let kubelet_config = args.thresholds.kubelet_config(&kubelets)?;
         let options = args.embedded.options(kubelets, args.nodes.into());
         return match args.cluster.name() {
             Some(name) if args.detach => detach(&name, &this_command()?).await,
@@ -145,29 +145,7 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
         Command::List { json } => list(*json, &state).await,
         Command::Stop { name } => stop(name, &state).await,
         Command::Start { name } => start(name, &state).await,
-        Command::Delete { name, force } => {
-            let (docker, found) = match find_cluster(&state, name).await? {
-                Found::Embedded(served) => {
-                    served.delete(&state).await.map_err(infrastructure)?;
-                    return print_deleted(name);
-                }
-                Found::Kind(docker, found) => (docker, found),
-            };
-            if found.state == ClusterState::Live && !force {
-                let owner = &found.record.owner;
-                let (pid, host) = (owner.pid, &owner.host);
-                return Err(bad_input(format!(
-                    "failed to delete cluster {name}: process {pid} on {host} uses it\nhelp: wait for the end of its run, or use --force"
-                )));
-            }
-            if !found.is_own && !force {
-                return Err(bad_input(format!(
-                    "failed to delete cluster {name}: its nodes have no record of a run, so another program may have created it\nhelp: delete it with `kind delete cluster`, or use --force"
-                )));
-            }
-            evictlab_cluster::delete(&docker, &state, name).await.map_err(infrastructure)?;
-            print_deleted(name)
-        }
+        Command::Delete { name, force } => delete(name, *force, &state).await,
         Command::Kubeconfig { name } => {
             let path = state.kubeconfig(name);
             if !path.is_file() {
@@ -180,6 +158,30 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
             Ok(ExitCode::SUCCESS)
         }
     }
+}
+
+async fn delete(name: &str, force: bool, state: &StateDir) -> Result<ExitCode, Failure> {
+    let (docker, found) = match find_cluster(state, name).await? {
+        Found::Embedded(served) => {
+            served.delete(state).await.map_err(infrastructure)?;
+            return print_deleted(name);
+        }
+        Found::Kind(docker, found) => (docker, found),
+    };
+    if found.state == ClusterState::Live && !force {
+        let owner = &found.record.owner;
+        let (pid, host) = (owner.pid, &owner.host);
+        return Err(bad_input(format!(
+            "failed to delete cluster {name}: process {pid} on {host} uses it\nhelp: wait for the end of its run, or use --force"
+        )));
+    }
+    if !found.is_own && !force {
+        return Err(bad_input(format!(
+            "failed to delete cluster {name}: its nodes have no record of a run, so another program may have created it\nhelp: delete it with `kind delete cluster`, or use --force"
+        )));
+    }
+    evictlab_cluster::delete(&docker, state, name).await.map_err(infrastructure)?;
+    print_deleted(name)
 }
 
 fn print_deleted(name: &str) -> Result<ExitCode, Failure> {
@@ -202,12 +204,14 @@ async fn create(args: &CreateArgs, state: &StateDir) -> Result<ExitCode, Failure
         let catalog = args.kubelets.image_catalog()?;
         let kubelets = args.kubelets.resolve(&docker, &catalog).await?;
         let group = single_group(evictlab_cluster::group_by_skew(kubelets).map_err(bad_input)?)?;
-        evictlab_cluster::ensure_names_unused(&docker, &clusters, 1).await.map_err(bad_input)?;
+        evictlab_cluster::ensure_names_unused(&docker, &clusters.clone().into(), 1)
+            .await
+            .map_err(bad_input)?;
         Ok::<_, Failure>((docker, run, group, clusters))
     };
     let Some(prepared) = interrupt.or_none(prepared).await else { return Err(Failure::interrupted()) };
     let (docker, run, group, clusters) = prepared?;
-    let ClusterSource::New { name, base, nodes } = clusters else { return Ok(ExitCode::SUCCESS) };
+    let NewClusterSource { name, base, nodes } = clusters;
     let labels = group.kubelets.iter().map(|kubelet| kubelet.label.clone()).collect();
     let record = ClusterRecord::new(docker.id(), &name, &run, Owner::current(), labels);
     evictlab_cluster::claim(&docker, state, &record).await.map_err(infrastructure)?;
@@ -226,13 +230,16 @@ async fn create(args: &CreateArgs, state: &StateDir) -> Result<ExitCode, Failure
         }
         Err(error) => error,
     };
-    tokio::select! {
-        deleted = evictlab_cluster::delete(&docker, state, &name) => deleted.map_err(infrastructure)?,
-        () = interrupt.reports_only.cancelled() => {}
-    }
-    match interrupt.stop.is_cancelled() {
-        true => Err(Failure::interrupted()),
-        false => Err(infrastructure(error)),
+    let deleted = tokio::select! {
+        deleted = evictlab_cluster::delete(&docker, state, &name) => deleted,
+        () = interrupt.reports_only.cancelled() => Ok(()),
+    };
+    match (interrupt.stop.is_cancelled(), deleted) {
+        (true, Ok(())) => Err(Failure::interrupted()),
+        (false, Ok(())) => Err(infrastructure(error)),
+        (_, Err(left)) => Err(infrastructure(format!(
+            "{error}\nerror: {left}\nhelp: delete the rest with `evictlab cluster delete {name}`"
+        ))),
     }
 }
 
@@ -281,10 +288,11 @@ async fn list(json: bool, state: &StateDir) -> Result<ExitCode, Failure> {
             let found = evictlab_cluster::find(&docker, state).await.map_err(infrastructure)?;
             all.extend(found.into_iter().map(|found| ListedCluster::Kind(Box::new(found))));
         }
-        // Without Docker, no kind cluster was created.
+        // Kind clusters may exist, and nothing else does.
         Err(error) if all.is_empty() && (docker_is_named || !state.list().is_empty()) => {
             return Err(infrastructure(error));
         }
+        // Neither a record nor DOCKER_HOST says that kind clusters exist, or there is a list to print.
         Err(error) => print_stderr(format!("kind clusters are not listed: {error}")),
     }
     if json {

@@ -35,13 +35,13 @@ const REPETITION: &str = "Repetition and limits";
 /// installation; `--backend kind` runs real kubelets; `--backend existing` runs the cases on a
 /// cluster that already exists.
 ///
-/// Verdicts: passed; failed; reproduced (a known bug of this kubelet occurred); fixed (a known bug
-/// of this kubelet did not occur); inconclusive (insufficient evidence, with the reason); skipped;
-/// error (with the phase).
+/// Verdicts: passed; flaky (passed only at a later try); failed; reproduced (a known bug of this
+/// kubelet occurred); fixed (a known bug of this kubelet did not occur); inconclusive (insufficient
+/// evidence, with the reason); skipped; error (with the phase).
 ///
-/// Exit status: 0 all passed, reproduced, fixed or skipped; 1 a case failed; 2 invalid input;
-/// 3 inconclusive; 4 error of the harness, a cluster or the host; 5 with --baseline: a verdict
-/// changed; 130 interrupted.
+/// Exit status: 0 all passed, flaky, reproduced, fixed or skipped; 1 a case failed, or was flaky
+/// with --flaky-result fail; 2 invalid input; 3 inconclusive; 4 error of the harness, a cluster or
+/// the host; 5 with --baseline: a verdict changed; 130 interrupted.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   evictlab run

@@ -166,7 +166,7 @@ impl Args {
     async fn prepare_kind(&self, run: &str, catalog: &ImageCatalog) -> Result<Prepared, Failure> {
         let clusters = match self.keep.reused() {
             Some(name) => ClusterSource::Kept(name.to_owned()),
-            None => self.new_cluster.clusters(run, 1)?,
+            None => self.new_cluster.clusters(run, 1)?.into(),
         };
         let kind = KindContext::connect().await?;
         let kubelets = self.images.resolve(&kind.docker, catalog, &self.specs()).await?;

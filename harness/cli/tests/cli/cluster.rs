@@ -118,7 +118,15 @@ fn thresholds_with_which_no_kubelet_starts_are_rejected() {
     for (options, problem) in [
         (&["--eviction-hard", "memory.availble<2Gi"][..], "unsupported eviction signal memory.availble"),
         (&["--eviction-hard", "memory.available=2Gi"], "is not SIGNAL<VALUE"),
+        (
+            &["--kubelet", "v1.28", "--eviction-hard", "containerfs.available<1Gi"],
+            "kubelet v1.28.15 does not start with them: ",
+        ),
         (&["--eviction-soft", "memory.available<2Gi"], "--eviction-soft-grace-period"),
+        (
+            &["--eviction-soft", "memory.availble<2Gi", "--eviction-soft-grace-period", "memory.availble=1m"],
+            "--eviction-soft 'memory.available<3Gi'",
+        ),
         (&["--backend", "kind", "--eviction-hard", "default"], "requires --backend embedded"),
     ] {
         let arguments = [&["cluster", "create"], options].concat();
