@@ -105,7 +105,7 @@ pub use stream::{
     CaseId, CaseInfo, ClusterFailureCause, FlakyResult, Model, RunEvent, RunEventKind, ShardInfo,
 };
 pub use terminal::{
-    Line, LiveTerminal, PlainLog, Screen, StatusLine, Style, Summary, Tally, colour_markdown,
+    Line, LiveTerminal, PlainLog, RunSummary, Screen, StatusLine, Style, Tally, colour_markdown,
 };
 pub use terminal_caps::{ColourChoice, TerminalCaps};
 pub use verdict_collector::{ClusterFailure, CollectedResult, VerdictCollector};

@@ -94,7 +94,8 @@ impl Write for OutputQueue {
         if let Some(error) = &state.error {
             return Err(io::Error::new(error.kind(), error.to_string()));
         }
-        if state.queued + bytes.len() > MAX_QUEUED {
+        // A document is one text, of any size.
+        if state.queued > 0 && state.queued + bytes.len() > MAX_QUEUED {
             state.discarded += bytes.len();
             return Ok(bytes.len());
         }
@@ -231,6 +232,15 @@ mod tests {
         let read = reading.join().unwrap();
         let note = "(4194304 bytes of output were not read in time and discarded)\nend\n";
         assert!(read.ends_with(note.as_bytes()) && read.len() == (16 << 20) + note.len());
+    }
+
+    #[test]
+    fn one_text_may_be_longer_than_the_queue() {
+        let (sender, reader) = mpsc::sync_channel(0);
+        let reading = thread::spawn(move || reader.iter().flatten().count());
+        let text = ".".repeat(17 << 20);
+        write_until_interrupt(&text, SlowReader(sender), &InterruptStage::default()).unwrap();
+        assert_eq!(reading.join().unwrap(), text.len());
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::iter;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use evictlab_report::{Finished, InterruptStage, Merge, Report, ReportOptions, RunDir, Summary, reports};
+use evictlab_report::{Finished, InterruptStage, Merge, Report, ReportOptions, RunDir, RunSummary, reports};
 
 use crate::args::baseline::BaselineArgs;
 use crate::args::output::OutputArgs;
@@ -55,7 +55,7 @@ pub(crate) fn merge_runs(
     let baseline = baseline_args.read()?;
     let merge = Merge::read(dirs, baseline.as_ref()).map_err(bad_input)?;
     let run_dir = run_directory(output_dir)?;
-    let summary = Summary::new(io::stdout(), output.options(), run_dir.clone());
+    let summary = RunSummary::new(io::stdout(), output.options(), run_dir.clone());
     let write_baseline = baseline_args.write_baseline.clone();
     let finished = write_merged(merge, &run_dir, write_baseline, vec![Box::new(summary)])?;
     Ok(finished.exit_code.into())

@@ -8,7 +8,7 @@ use std::process::Command;
 use boon::{Compiler, SchemaIndex, Schemas};
 use evictlab_case::closed_schema;
 use evictlab_cluster::{ClusterRecord, JobIndex, Owner};
-use evictlab_tools::bench::{Figure, FigureResult, GrowthPoint, Unit};
+use evictlab_tools::bench::{Figure, FigureResult, GrowthPoint, Target, Unit};
 use evictlab_tools::documents::Document;
 use evictlab_tools::job::IndexReport;
 use serde::Deserialize;
@@ -163,7 +163,8 @@ fn every_key_of_records_and_figures_is_described() {
     let record = ClusterRecord { node_ids: vec!["id".to_owned()], ..record };
     let report = IndexReport { exit_code: 1, verdicts: [("failed".to_owned(), 1)].into() };
     let point = GrowthPoint { size: 10, seconds: 0.5, mebibytes: None };
-    let figure = Figure::median("list", (Unit::Milliseconds, 50.0), &[34.0], "no run");
+    let figure =
+        Figure::from_values("list", Target { unit: Unit::Milliseconds, at_most: 50.0 }, &[34.0], "no run");
     let figures = [
         FigureResult::from(&Figure { growth: vec![point], ..figure.clone() }),
         FigureResult::from(&Figure { measured: None, ..figure }),

@@ -1,5 +1,6 @@
-//! `evictlab gc --results`
+//! `evictlab gc --results` and `run --keep-runs`
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::process::Command;
 
@@ -32,4 +33,34 @@ fn json_has_the_outcome_of_each_leftover() {
     assert_eq!(gc(&[]), expected("removed"));
     assert_eq!(gc(&[]), json!([]));
     assert_eq!(fs::read_dir(folder.path().join("results")).unwrap().count(), 1);
+}
+
+#[test]
+fn old_runs_are_deleted_on_request() {
+    let folder = tempfile::tempdir().unwrap();
+    let runs = || -> BTreeSet<String> {
+        let entries = fs::read_dir(folder.path().join("results")).unwrap().map(Result::unwrap);
+        let dirs = entries.filter(|entry| entry.file_type().unwrap().is_dir());
+        dirs.map(|entry| entry.file_name().into_string().unwrap()).collect()
+    };
+    let evictlab = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_evictlab"));
+        let output = command.current_dir(folder.path()).args(arguments).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let run = ["run", "message/sidecars-are-named", "--kubelet", "v1.32"];
+    for _ in 0..3 {
+        evictlab(&run);
+    }
+    let three = runs();
+    evictlab(&[&run[..], &["--keep-runs", "2"]].concat());
+    let two = runs();
+    assert_eq!((three.len(), two.len(), two.intersection(&three).count()), (3, 2, 1));
+    let gc = |arguments: &[&str]| evictlab(&[&["gc"], arguments].concat());
+    let planned = gc(&["--results", "--keep-runs", "1", "--dry-run"]);
+    assert!(planned.contains("would be deleted") && runs() == two, "{planned}");
+    gc(&["--results", "--keep-runs", "1"]);
+    assert_eq!(runs().len(), 1);
+    assert_eq!(gc(&["--results", "--keep-runs", "1"]), "no old runs in results\n");
 }

@@ -13,7 +13,11 @@ use crate::project;
 use crate::served::Served;
 
 /// Time after which an endless block is interrupted.
-const ENOUGH: &str = "8s";
+const INTERRUPT_AFTER: &str = "8s";
+/// Time limit of the other blocks.
+const TIME_LIMIT: &str = "900s";
+/// Exit status of `timeout` after its time limit.
+const TIMED_OUT: i32 = 124;
 
 /// Parts of the project that are linked into the directory.
 const REACHABLE: [&str; 8] =
@@ -56,14 +60,12 @@ impl Place {
     pub fn run(&self, block: &Block) -> Result<(), String> {
         let said = self.at("said");
         let file = fs::File::create(&said).unwrap();
-        // `timeout` sends the interrupt to all processes of the shell, as a terminal does.
-        let mut command = match block.endless {
-            true => self.command("timeout"),
-            false => self.command("bash"),
-        };
-        if block.endless {
-            command.args(["--signal=INT", "--preserve-status", ENOUGH, "bash"]);
-        }
+        // `timeout` sends the signal to all processes of the shell, as a terminal does.
+        let mut command = self.command("timeout");
+        command.args(match block.endless {
+            true => ["--signal=INT", "--preserve-status", INTERRUPT_AFTER, "bash"],
+            false => ["--signal=TERM", "--kill-after=10s", TIME_LIMIT, "bash"],
+        });
         let served = block.needs.iter().any(|need| need == "served").then(Served::new);
         if let Some(served) = &served {
             command.env("KUBECONFIG", &served.kubeconfig);
@@ -76,6 +78,9 @@ impl Place {
             .status()
             .unwrap();
         let printed = String::from_utf8_lossy(&fs::read(&said).unwrap()).into_owned();
+        if status.code() == Some(TIMED_OUT) && block.exit != TIMED_OUT {
+            return Err(format!("timed out after {TIME_LIMIT}:\n{}\n\n{printed}", block.script));
+        }
         if status.code() != Some(block.exit) {
             return Err(format!(
                 "{status}, and the guide says {}:\n{}\n\n{printed}",

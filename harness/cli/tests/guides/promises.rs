@@ -23,12 +23,13 @@ pub fn check(project: &Path) -> Result<(), String> {
     }
 }
 
-/// Checks that workflows use actions by commit: a tag can be moved.
+/// Checks that workflows and `action.yml` use actions by commit: a tag can be moved.
 pub fn check_actions(project: &Path) -> Result<(), String> {
     let uses = Regex::new(r"(?m)^\s*-?\s*uses:\s*(\S+)").unwrap();
     let commit = Regex::new("@[0-9a-f]{40}$").unwrap();
-    for entry in fs::read_dir(project.join(".github/workflows")).unwrap() {
-        let path = entry.unwrap().path();
+    let workflows = fs::read_dir(project.join(".github/workflows")).unwrap();
+    let workflows = workflows.map(|entry| entry.unwrap().path());
+    for path in workflows.chain([project.join("action.yml")]) {
         let text = fs::read_to_string(&path).unwrap();
         let mut actions = uses.captures_iter(&text).map(|found| found[1].to_owned());
         // A path is in this repository.

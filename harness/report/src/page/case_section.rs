@@ -106,12 +106,13 @@ fn checks(title: &str, checks: &[&Check]) -> Markup {
 
 /// Objects and logs.
 fn evidence_details(observations: &Observations) -> Markup {
-    let overrides = Value::Object(observations.kubelet_config_overrides.clone());
+    let overrides = Some(&observations.kubelet_config_overrides).filter(|overrides| !overrides.is_empty());
+    let overrides = overrides.cloned().map(Value::Object);
     html! {
         (documents("Pods as created", recorded(&observations.pods_created)))
         (documents("Pods at the end", recorded(&observations.pods_final)))
         (documents("Events", recorded(&observations.events)))
-        (documents("Kubelet configuration overrides", [&overrides]))
+        (documents("Kubelet configuration overrides", &overrides))
         (log("Kubelet log (eviction manager)", &observations.kubelet_log))
     }
 }
@@ -139,5 +140,20 @@ fn log(title: &str, lines: &[String]) -> Markup {
                 pre { (last.join("\n")) }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures;
+
+    #[test]
+    fn an_empty_configuration_is_not_evidence() {
+        let title = "Kubelet configuration overrides";
+        let mut observations = fixtures::evidence();
+        assert!(evidence_details(&observations).0.contains(title));
+        observations.kubelet_config_overrides.clear();
+        assert!(!evidence_details(&observations).0.contains(title));
     }
 }

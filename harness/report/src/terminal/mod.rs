@@ -15,5 +15,5 @@ pub use plain_log::PlainLog;
 pub use screen::Screen;
 pub use status_line::StatusLine;
 pub use style::{Line, Style, colour_markdown};
-pub use summary::Summary;
+pub use summary::RunSummary;
 pub use tally::Tally;

@@ -35,20 +35,20 @@ pub(super) fn write_summary(
 
 /// Writes the summary at the end of the run.
 #[derive(Debug)]
-pub struct Summary<W> {
+pub struct RunSummary<W> {
     out: W,
     options: OutputOptions,
     run_dir: RunDir,
 }
 
-impl<W: Write> Summary<W> {
+impl<W: Write> RunSummary<W> {
     /// Writes to `out`, with the path of `run_dir`.
     pub fn new(out: W, options: OutputOptions, run_dir: RunDir) -> Self {
         Self { out, options, run_dir }
     }
 }
 
-impl<W: Write + Send> Report for Summary<W> {
+impl<W: Write + Send> Report for RunSummary<W> {
     fn name(&self) -> &'static str {
         "summary"
     }
@@ -94,7 +94,11 @@ mod tests {
         let quiet = fixtures::plain_output(Verbosity::Quiet);
         let [mut summary, mut tally] = [vec![], vec![]];
         let reports: [Box<dyn Report + '_>; 2] = [
-            Box::new(Summary::new(Buffer { out: Some(&mut summary), ..Buffer::default() }, quiet, run_dir())),
+            Box::new(RunSummary::new(
+                Buffer { out: Some(&mut summary), ..Buffer::default() },
+                quiet,
+                run_dir(),
+            )),
             Box::new(Tally::new(Buffer { out: Some(&mut tally), ..Buffer::default() }, quiet, run_dir())),
         ];
         for mut report in reports {

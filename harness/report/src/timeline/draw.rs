@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::axis::Axis;
-use super::model::{Mark, Point, Series, Timeline};
+use super::model::{Mark, Point, Timeline, TimelineSeries};
 use super::unit::Unit;
 
 /// Style sheet for light and dark mode. The container colours are the colour-blind safe palette of
@@ -178,8 +178,9 @@ fn tooltip(timeline: &Timeline, t: f64) -> String {
     if let (Some(signal), Some(value)) = (timeline.signal, at(&timeline.available)) {
         lines.push(format!("{signal} {}", timeline.unit.format(value)));
     }
-    let line =
-        |series: &Series| Some(format!("{} {}", series.name, timeline.unit.format(at(&series.points)?)));
+    let line = |series: &TimelineSeries| {
+        Some(format!("{} {}", series.name, timeline.unit.format(at(&series.points)?)))
+    };
     lines.extend(timeline.used.iter().filter_map(line));
     lines.join("\n")
 }
@@ -218,8 +219,8 @@ mod tests {
             available: points([800.0, 500.0, 250.0]),
             thresholds: vec![ThresholdLine { name: "threshold".to_owned(), value: 300.0 * mi }],
             used: vec![
-                Series { name: "hog/<el1>".to_owned(), points: points([10.0, 310.0, 560.0]) },
-                Series { name: "hog/el2".to_owned(), points: points([10.0, 10.0, 10.0]) },
+                TimelineSeries { name: "hog/<el1>".to_owned(), points: points([10.0, 310.0, 560.0]) },
+                TimelineSeries { name: "hog/el2".to_owned(), points: points([10.0, 10.0, 10.0]) },
             ],
             conditions: vec![Span { name: "MemoryPressure".to_owned(), from: 3.5, to: 5.0 }],
             marks: vec![

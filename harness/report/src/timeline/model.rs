@@ -15,7 +15,7 @@ pub(crate) struct Timeline {
     /// Eviction thresholds.
     pub(super) thresholds: Vec<ThresholdLine>,
     /// Usage of each container, or of each pod where the kubelet has no container statistics.
-    pub(super) used: Vec<Series>,
+    pub(super) used: Vec<TimelineSeries>,
     /// Periods in which a node condition was true.
     pub(super) conditions: Vec<Span>,
     /// Pod events, in chronological order.
@@ -40,7 +40,7 @@ pub(super) struct ThresholdLine {
 
 /// The values of one container or pod.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Series {
+pub(super) struct TimelineSeries {
     pub name: String,
     pub points: Vec<Point>,
 }

@@ -7,7 +7,7 @@ use evictlab_rules::threshold::{Observation, Resource, Signal, Threshold};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::model::{Mark, Point, Series, Span, ThresholdLine, Timeline};
+use super::model::{Mark, Point, Span, ThresholdLine, Timeline, TimelineSeries};
 use super::unit::Unit;
 use evictlab_evidence::{NodeHistoryEntry, Observations, PodHistoryEntry, Recorded};
 
@@ -92,14 +92,14 @@ fn signal(observations: &Observations) -> Option<Signal> {
 }
 
 /// The usage of a resource, by container or pod.
-fn used(samples: &[Sample], resource: Resource) -> Vec<Series> {
+fn used(samples: &[Sample], resource: Resource) -> Vec<TimelineSeries> {
     let mut all: BTreeMap<String, Vec<Point>> = BTreeMap::new();
     for sample in samples {
         for (name, value) in sample.pods.iter().flat_map(|pod| pod_usage(pod, resource)) {
             all.entry(name).or_default().push(Point { t: sample.t, value: value as f64 });
         }
     }
-    all.into_iter().map(|(name, points)| Series { name, points }).collect()
+    all.into_iter().map(|(name, points)| TimelineSeries { name, points }).collect()
 }
 
 /// Names and usages: `pod/container` for memory, `pod` for other resources, for which the kubelet

@@ -23,7 +23,7 @@ use crate::lease::exclusivity::Exclusivity;
 use crate::lease::leased_node::LeasedNode;
 use crate::lease::node_policy::NodePolicy;
 use crate::observation::collect::{Collector, StateBefore};
-use crate::observation::logs::container_logs;
+use crate::observation::logs::read_logs;
 use crate::pressure::host_budget::HostBudget;
 use crate::pressure::plan::PressurePlan;
 use crate::pressure::ramp::{Ramp, ramp, ramp_duration, ramp_to};
@@ -326,9 +326,7 @@ impl CaseRunner<'_> {
                 if observations.container_logs.contains_key(name) {
                     continue;
                 }
-                let read = container_logs(self.leased.node.client(), &namespace.name, pod).await;
-                observations.missing.extend(read.missing);
-                observations.container_logs.insert(name.clone(), read.logs);
+                read_logs(self.leased.node.client(), &namespace.name, pod, observations).await;
             }
         }
         let created = case.created_objects();

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use crate::case_runner::error::{CaseError, describe_container};
 use crate::case_runner::runner::CaseRunner;
 use crate::case_runner::step_queue::describe_step;
-use crate::observation::logs::container_logs;
+use crate::observation::logs::read_logs;
 
 impl CaseRunner<'_> {
     /// Executes a step. A refusal by the API server is an error unless the case keeps the answer.
@@ -49,9 +49,7 @@ impl CaseRunner<'_> {
             }
             Action::ReadLogs(pod_name) => {
                 if let Some(pod) = live.pods.get(pod_name.as_str()) {
-                    let read = container_logs(self.leased.node.client(), &namespace.name, pod).await;
-                    observations.missing.extend(read.missing);
-                    observations.container_logs.insert(pod.case_name().to_owned(), read.logs);
+                    read_logs(self.leased.node.client(), &namespace.name, pod, observations).await;
                 }
                 Ok(())
             }

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use evictlab_rules::quantity::MIB;
 
-use super::figure::{Figure, Unit};
+use super::figure::{Figure, Target, Unit};
 use super::process::{ProcessUsage, measure};
 
 /// Number of runs for each figure.
@@ -32,7 +32,7 @@ pub fn measure_embedded(program: &Path) -> Vec<Figure> {
             });
             peaks.extend(runs.iter().filter_map(|run| run.peak));
             let seconds: Vec<f64> = runs.iter().map(|run| run.seconds).collect();
-            Figure::median(figure, (Unit::Seconds, at_most), &seconds, &failure)
+            Figure::from_values(figure, Target { unit: Unit::Seconds, at_most }, &seconds, &failure)
         })
         .collect();
     let peak = peaks.iter().max().map(|peak| *peak as f64 / MIB as f64);

@@ -18,8 +18,18 @@ pub enum Unit {
     Mebibytes,
 }
 
+/// The target of a figure: at most this value.
+#[derive(Clone, Copy, Debug)]
+pub struct Target {
+    /// Unit of the values.
+    pub unit: Unit,
+    /// The highest value that reaches the target.
+    pub at_most: f64,
+}
+
 /// A measured value and its target.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct Figure {
     /// Description.
     pub figure: String,
@@ -27,7 +37,7 @@ pub struct Figure {
     pub unit: Unit,
     /// The target: at most this value.
     pub at_most: f64,
-    /// The measured value; `None` if the measurement failed, for the reason in the note.
+    /// The measured value; `null` if the measurement failed, for the reason in the note.
     pub measured: Option<f64>,
     /// The method, or the reason for the failure, in one line.
     pub note: String,
@@ -48,42 +58,31 @@ pub struct GrowthPoint {
 
 /// A figure with its outcome, as `evictlab bench --json` prints it.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 pub struct FigureResult {
-    /// Description.
-    figure: String,
-    /// Unit of the values.
-    unit: Unit,
-    /// The target: at most this value.
-    at_most: f64,
-    /// The measured value; `null` if the measurement failed, for the reason in the note.
-    measured: Option<f64>,
+    #[serde(flatten)]
+    figure: Figure,
     /// True if the target is reached; `null` without a value.
     reached: Option<bool>,
-    /// The method, or the reason for the failure, in one line.
-    note: String,
-    /// Time and memory up to the size of the figure; empty for a figure without sizes.
-    growth: Vec<GrowthPoint>,
 }
 
 impl From<&Figure> for FigureResult {
     fn from(figure: &Figure) -> Self {
-        let Figure { figure: name, unit, at_most, measured, note, growth } = figure.clone();
-        Self { figure: name, unit, at_most, measured, reached: figure.reached(), note, growth }
+        Self { reached: figure.reached(), figure: figure.clone() }
     }
 }
 
 impl Figure {
-    /// Returns the median of the values. Without values the measurement failed for this reason.
-    pub fn median(
+    /// Creates a figure from measured values: their median. `failure` is the note if there are no
+    /// values.
+    pub fn from_values(
         figure: impl Into<String>,
-        (unit, at_most): (Unit, f64),
+        Target { unit, at_most }: Target,
         values: &[f64],
-        reason: &str,
+        failure: &str,
     ) -> Self {
         let measured = median(values.iter().copied());
         let note = match values.iter().copied().reduce(f64::max) {
-            None => reason.to_owned(),
+            None => failure.to_owned(),
             Some(worst) => format!("median of {}, worst {}", values.len(), unit.format(worst)),
         };
         Self { figure: figure.into(), unit, at_most, measured, note, growth: Vec::new() }
@@ -113,13 +112,14 @@ mod tests {
 
     #[test]
     fn compares_the_median_with_the_target() {
+        let target = Target { unit: Unit::Seconds, at_most: 15.0 };
         for (values, measured, reached, note) in [
             (&[][..], None, None, "no case ended"),
             (&[16.0, 9.0, 14.0], Some(14.0), Some(true), "median of 3, worst 16.0 s"),
             (&[14.0, 18.0], Some(16.0), Some(false), "median of 2, worst 18.0 s"),
             (&[15.0], Some(15.0), Some(true), "median of 1, worst 15.0 s"),
         ] {
-            let figure = Figure::median("verdict", (Unit::Seconds, 15.0), values, "no case ended");
+            let figure = Figure::from_values("verdict", target, values, "no case ended");
             assert_eq!((figure.measured, figure.reached(), figure.note.as_str()), (measured, reached, note));
         }
     }

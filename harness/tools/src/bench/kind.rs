@@ -18,7 +18,7 @@ use evictlab_runner::{Interrupt, Repeat, RunRequest, new_run_id};
 use futures::FutureExt;
 use tokio::time::Instant;
 
-use super::figure::{Figure, Unit};
+use super::figure::{Figure, Target, Unit};
 use super::run_timer::{RunTimer, RunTimes};
 
 /// Number of times each node is configured and restored.
@@ -179,12 +179,12 @@ impl KindBench {
             CgroupVersion::V2 => ("pod created to verdict, warm node, polled (cgroup v2)", 15.0),
         };
         let (configured, restored) = (&measurements.configured, &measurements.restored);
-        let two_seconds = (Unit::Seconds, 2.0);
+        let seconds = |at_most| Target { unit: Unit::Seconds, at_most };
         vec![
             self.run_figure(measurements, reason),
-            Figure::median(verdict.0, (Unit::Seconds, verdict.1), &times.verdicts, reason),
-            Figure::median("configuring a node", two_seconds, configured, "no node was configured"),
-            Figure::median("restoring a node", two_seconds, restored, "no node was restored"),
+            Figure::from_values(verdict.0, seconds(verdict.1), &times.verdicts, reason),
+            Figure::from_values("configuring a node", seconds(2.0), configured, "no node was configured"),
+            Figure::from_values("restoring a node", seconds(2.0), restored, "no node was restored"),
             self.cpu_figure(times),
         ]
     }

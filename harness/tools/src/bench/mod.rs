@@ -11,6 +11,6 @@ mod sizes;
 
 pub use command::{CommandError, command_seconds};
 pub use embedded::measure_embedded;
-pub use figure::{Figure, FigureResult, GrowthPoint, Unit};
+pub use figure::{Figure, FigureResult, GrowthPoint, Target, Unit};
 pub use kind::{BenchError, KindBench, newest_pair};
 pub use sizes::measure_sizes;

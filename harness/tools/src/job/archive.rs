@@ -165,13 +165,11 @@ fn extract(archive: impl Read, dir: &Path) -> Result<(), ArchiveError> {
             let name = path.display();
             return Err(ArchiveError::Damaged(format!("{name} is not a file in the directory of the run")));
         }
-        let mut content = Vec::new();
-        entry.read_to_end(&mut content)?;
         let target = dir.join(&path);
         if let Some(parent) = target.parent() {
             create_private_dir(parent)?;
         }
-        create_private(&target)?.write_all(&content)?;
+        io::copy(&mut entry, &mut create_private(&target)?)?;
     }
     Ok(())
 }

@@ -177,9 +177,10 @@ fn state(name: &JobName, job: &Job, pods: Vec<Pod>) -> JobState {
     let mut pods: Vec<(usize, Pod)> = pods.into_iter().filter_map(index).collect();
     pods.sort_by_key(|(_, pod)| pod.creation_timestamp());
     let status = job.status.clone().unwrap_or_default();
-    let succeeded = parse_indexes(status.completed_indexes.as_deref());
-    let failed = parse_indexes(status.failed_indexes.as_deref());
     let indexes = job.spec.as_ref().and_then(|spec| spec.completions).unwrap_or_default();
+    let indexes = usize::try_from(indexes).unwrap_or_default();
+    let succeeded = parse_indexes(status.completed_indexes.as_deref(), indexes);
+    let failed = parse_indexes(status.failed_indexes.as_deref(), indexes);
     let ended = status.conditions.iter().flatten().find(|condition| {
         condition.status == "True" && ["Complete", "Failed"].contains(&condition.type_.as_str())
     });
@@ -192,10 +193,11 @@ fn state(name: &JobName, job: &Job, pods: Vec<Pod>) -> JobState {
         let texts = [condition.reason.clone(), condition.message.clone()];
         texts.into_iter().flatten().collect::<Vec<_>>().join(": ")
     });
-    let indexes = (0..usize::try_from(indexes).unwrap_or_default())
+    let mut pods_of: BTreeMap<usize, Vec<&Pod>> = BTreeMap::new();
+    pods.iter().for_each(|(index, pod)| pods_of.entry(*index).or_default().push(pod));
+    let indexes = (0..indexes)
         .map(|index| {
-            let own: Vec<&Pod> = pods.iter().filter(|(of, _)| *of == index).map(|(_, pod)| pod).collect();
-            let mut status = index_status(index, &own);
+            let mut status = index_status(index, pods_of.get(&index).map_or(&[][..], Vec::as_slice));
             if succeeded.contains(&index) {
                 status.state = IndexState::Succeeded;
             } else if failed.contains(&index) {
@@ -228,11 +230,11 @@ fn index_status(index: usize, pods: &[&Pod]) -> IndexStatus {
     }
 }
 
-/// Parses indexes such as `0,2-4`.
-fn parse_indexes(text: Option<&str>) -> BTreeSet<usize> {
+/// Parses indexes below `count`, such as `0,2-4`.
+fn parse_indexes(text: Option<&str>, count: usize) -> BTreeSet<usize> {
     let range = |part: &str| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
-        Some(first.parse().ok()?..=last.parse::<usize>().ok()?)
+        Some(first.parse().ok()?..count.min(last.parse::<usize>().ok()?.saturating_add(1)))
     };
     text.unwrap_or_default().split(',').filter_map(range).flatten().collect()
 }
@@ -349,7 +351,9 @@ mod tests {
 
     #[test]
     fn parses_index_lists() {
-        assert_eq!(parse_indexes(Some("0,2-4,7")), [0, 2, 3, 4, 7].into());
-        assert!(parse_indexes(None).is_empty() && parse_indexes(Some("")).is_empty());
+        assert_eq!(parse_indexes(Some("0,2-4,7"), 8), [0, 2, 3, 4, 7].into());
+        assert!(parse_indexes(None, 8).is_empty() && parse_indexes(Some(""), 8).is_empty());
+        // The status of an object of others.
+        assert_eq!(parse_indexes(Some("1-18446744073709551615"), 3), [1, 2].into());
     }
 }
