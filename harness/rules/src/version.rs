@@ -1,16 +1,19 @@
 //! Kubelet versions, on which most eviction rules depend.
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use semver::Prerelease;
 use serde::{Deserialize, Serialize};
 
 /// A kubelet version as `kubelet --version` and `nodeInfo.kubeletVersion` print it: `v1.32.13`.
 ///
-/// Ordered by its numbers. A pre-release or build suffix is kept for printing and orders last.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// Ordered by precedence (<https://semver.org/#spec-item-11>): a pre-release before its release, build
+/// metadata after it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct KubeletVersion {
     /// The major version, 1 for every kubelet so far.
     pub major: u32,
@@ -34,6 +37,32 @@ impl KubeletVersion {
     /// Returns true for 1.`minor` and newer. A pre-release counts as its release.
     pub fn at_least(&self, minor: u32) -> bool {
         (self.major, self.minor) >= (1, minor)
+    }
+
+    /// Compares versions by their precedence, in which build metadata after a `+` does not count. A
+    /// suffix that is not valid in semver precedes those that are.
+    pub fn cmp_precedence(&self, other: &Self) -> Ordering {
+        self.precedence().cmp(&other.precedence())
+    }
+
+    fn precedence(&self) -> (u32, u32, u32, Option<Prerelease>, &str) {
+        let suffix = self.suffix.split('+').next().unwrap_or_default();
+        let prerelease = suffix.strip_prefix('-').unwrap_or(suffix);
+        let valid = Prerelease::new(prerelease).ok();
+        let invalid = if valid.is_none() { prerelease } else { "" };
+        (self.major, self.minor, self.patch, valid, invalid)
+    }
+}
+
+impl Ord for KubeletVersion {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.cmp_precedence(other).then_with(|| self.suffix.cmp(&other.suffix))
+    }
+}
+
+impl PartialOrd for KubeletVersion {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
 }
 
@@ -101,9 +130,23 @@ mod tests {
     }
 
     #[test]
-    fn orders_by_numbers() {
-        let [old, new] = ["v1.31.14", "1.32.2"].map(|text| text.parse::<KubeletVersion>().unwrap());
-        assert!(old < new && !old.at_least(32) && new.at_least(32));
+    fn a_prerelease_precedes_its_release() {
+        let ordered = [
+            "v1.31.14",
+            "v1.32.2",
+            "v1.37.0-a~b",
+            "v1.37.0-alpha.1",
+            "v1.37.0-rc.9",
+            "v1.37.0-rc.10",
+            "v1.37.0",
+            "v1.37.0+k3s1",
+            "v1.37.0+k3s2",
+            "v1.37.1-rc.0",
+        ];
+        let ordered = ordered.map(|text| text.parse::<KubeletVersion>().unwrap());
+        assert!(ordered.is_sorted_by(|one, next| one < next), "{ordered:?}");
+        assert_eq!(ordered[6].cmp_precedence(&ordered[8]), Ordering::Equal, "build metadata");
+        assert!(!ordered[0].at_least(32) && ordered[1].at_least(32) && ordered[4].at_least(37));
     }
 
     #[test]

@@ -1,10 +1,7 @@
 //! Kubelets to test.
 
-use std::cmp::Ordering;
-
 use evictlab_rules::KubeletVersion;
 use schemars::JsonSchema;
-use semver::Version;
 use serde::{Deserialize, Serialize};
 
 use evictlab_cluster::KubeletSpec;
@@ -54,22 +51,6 @@ impl Standing {
         match self {
             Self::Good => "good",
             Self::Bad => "bad",
-        }
-    }
-}
-
-impl KubeletCandidate {
-    /// Compares versions by their precedence (<https://semver.org/#spec-item-11>: build metadata
-    /// after a `+` does not count).
-    pub(super) fn by_version(&self, other: &Self) -> Ordering {
-        let precedence = |version: &KubeletVersion| {
-            let text = version.to_string();
-            Version::parse(text.trim_start_matches('v')).ok()
-        };
-        match (precedence(&self.version), precedence(&other.version)) {
-            (Some(one), Some(other)) => one.cmp_precedence(&other),
-            // The suffix is not valid in semver.
-            _ => self.version.cmp(&other.version),
         }
     }
 }

@@ -46,14 +46,16 @@ pub fn ordered(
     for end in [&good, &bad] {
         if all.iter().all(|other| other.name != end.name) {
             // A kubelet that is not in the list is placed by its version.
-            if let Some(other) = all.iter().find(|other| other.by_version(end) == Ordering::Equal) {
+            if let Some(other) =
+                all.iter().find(|other| other.version.cmp_precedence(&end.version) == Ordering::Equal)
+            {
                 return Err(same_version(other, end));
             }
             all.push(end.clone());
         }
     }
     // The sort is stable: kubelets of one version keep their order.
-    all.sort_by(KubeletCandidate::by_version);
+    all.sort_by(|one, other| one.version.cmp_precedence(&other.version));
     let index =
         |end: &KubeletCandidate| all.iter().position(|other| other.name == end.name).unwrap_or_default();
     let (good_at, bad_at) = (index(&good), index(&bad));

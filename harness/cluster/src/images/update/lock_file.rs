@@ -119,8 +119,8 @@ pub fn update(text: &str, published: &BTreeMap<KubeletVersion, NodeImage>) -> Re
         };
         changes.push(ImageChange { version: version.clone(), kind: image.kind.clone(), change });
     }
-    entries.sort_by(|left, right| age(&right.version).cmp(&age(&left.version)));
-    changes.sort_by(|left, right| age(&right.version).cmp(&age(&left.version)));
+    entries.sort_by(|left, right| right.version.cmp(&left.version));
+    changes.sort_by(|left, right| right.version.cmp(&left.version));
     let unchanged = entries.len() - changes.len();
     let lines = lines[..start]
         .iter()
@@ -135,11 +135,6 @@ fn entry(number: usize, line: &str) -> Result<Entry, UpdateError> {
     let version = line.trim().split_once(": ").and_then(|(version, _)| version.parse().ok());
     let invalid = || UpdateError::Entry { line: number, text: line.to_owned() };
     Ok(Entry { version: version.ok_or_else(invalid)?, line: line.to_owned() })
-}
-
-/// Sorts a prerelease before its release.
-fn age(version: &KubeletVersion) -> (u32, u32, u32, bool, &str) {
-    (version.major, version.minor, version.patch, version.suffix.is_empty(), &version.suffix)
 }
 
 #[cfg(test)]
