@@ -92,10 +92,18 @@ impl ImageArgs {
         specs: &[KubeletSpec],
     ) -> Result<Vec<Kubelet>, Failure> {
         let overrides = self.overrides();
-        let resolve =
-            KubeletResolver { docker, lock, overrides: &overrides, progress: &|text| print_stderr(text) };
+        let resolve = resolver(docker, lock, &overrides);
         resolve.resolve_all(specs).await.map_err(bad_input)
     }
+}
+
+/// Returns a resolver that prints the progress of pulls.
+pub(crate) fn resolver<'a>(
+    docker: &'a Docker,
+    catalog: &'a ImageCatalog,
+    overrides: &'a BTreeMap<KubeletVersion, String>,
+) -> KubeletResolver<'a> {
+    KubeletResolver { docker, lock: catalog, overrides, progress: &|text| print_stderr(text) }
 }
 
 /// The value of `--kubelet`.
@@ -230,8 +238,7 @@ impl KubeletArgs {
         lock: &ImageCatalog,
     ) -> Result<Vec<Kubelet>, Failure> {
         let overrides = self.images.overrides();
-        let resolve =
-            KubeletResolver { docker, lock, overrides: &overrides, progress: &|text| print_stderr(text) };
+        let resolve = resolver(docker, lock, &overrides);
         let specs = match self.any() {
             false => resolve.newest().await.map_err(bad_input)?.into_iter().collect(),
             true if self.selects_all() => {

@@ -7,18 +7,16 @@ use std::sync::Arc;
 use comfy_table::{ContentArrangement, Table, presets};
 use evictlab_case::select::{Selection, select};
 use evictlab_case::{LoadedCase, Source};
-use evictlab_cluster::images::KubeletResolver;
 use evictlab_cluster::{Docker, KubeletSource, KubeletSpec, StateDir};
 use evictlab_report::exit_code;
 use evictlab_runner::Interrupt;
 use evictlab_tools::bench::{self, BenchError, Figure, FigureResult, KindBench, Unit, command_seconds};
 
 use crate::args::backend::ManagedBackend;
-use crate::args::kubelets::KubeletArgs;
+use crate::args::kubelets::{KubeletArgs, resolver};
 use crate::args::output::ProgressArgs;
 use crate::args::values::whole_number;
 use crate::failure::{Failure, bad_input, infrastructure};
-use crate::messages::print_stderr;
 use crate::output::{print, print_json, print_table, stdout_width};
 
 /// The measured case.
@@ -124,12 +122,7 @@ async fn measure_kind(
         args.kubelets.resolve(&docker, &catalog).await?
     } else {
         let overrides = args.kubelets.images().overrides();
-        let resolve = KubeletResolver {
-            docker: &docker,
-            lock: &catalog,
-            overrides: &overrides,
-            progress: &|text| print_stderr(text),
-        };
+        let resolve = resolver(&docker, &catalog, &overrides);
         let present = resolve.local_versions().await.map_err(infrastructure)?;
         let release = |version| KubeletSpec::from(KubeletSource::Release(version));
         let specs: Vec<_> = bench::newest_pair(present).into_iter().map(release).collect();

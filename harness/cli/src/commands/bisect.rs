@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use evictlab_case::LoadedCase;
-use evictlab_cluster::images::{ImageCatalog, KubeletResolver};
+use evictlab_cluster::images::ImageCatalog;
 use evictlab_cluster::{Backend, KeepPolicy, Kubelet, KubeletSource, KubeletSpec};
 use evictlab_report::clock::Clock;
 use evictlab_report::words::shell_quote;
@@ -20,11 +20,10 @@ use super::bisect_commits;
 use super::bisect_run::BisectRun;
 use crate::args::backend::{BackendName, ManagedBackend};
 use crate::args::bisect::BisectArgs;
-use crate::args::kubelets::KubeletArg;
+use crate::args::kubelets::{KubeletArg, resolver};
 use crate::execute::run_directory;
 use crate::failure::{Failure, bad_input, infrastructure};
 use crate::kind_context::KindContext;
-use crate::messages::print_stderr;
 use crate::output::{print_json_until_interrupt, print_until_interrupt};
 
 /// Returns the candidate for a kubelet; a release is named by its version.
@@ -81,12 +80,7 @@ impl SearchContext {
     async fn candidate(&self, kubelet: &KubeletArg) -> Result<KubeletCandidate, Failure> {
         let version = match &self.kind {
             Some(kind) => {
-                let resolve = KubeletResolver {
-                    docker: &kind.docker,
-                    lock: &self.catalog,
-                    overrides: &self.images,
-                    progress: &|text| print_stderr(text),
-                };
+                let resolve = resolver(&kind.docker, &self.catalog, &self.images);
                 resolve.version(&kubelet.spec).await.map_err(bad_input)?
             }
             None => {
