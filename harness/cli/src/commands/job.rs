@@ -105,7 +105,7 @@ struct CollectArgs {
 /// Delete a Job with everything that it created
 ///
 /// Ends the runs of the Job, which delete their namespaces; deletes what killed runs left; and
-/// deletes the Job's own objects, and its namespace if the manifest created it and no other Job is
+/// deletes the Job's own objects, and its namespace if the manifest created it and nothing else is
 /// in it. Collect the results before: they are deleted with the pods.
 ///
 /// Exit status: 0 deleted; 2 nothing of the Job exists; 4 the cluster does not answer, or denies
