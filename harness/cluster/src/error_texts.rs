@@ -216,6 +216,7 @@ fn nodes() -> Vec<String> {
         }),
         row(NodeError::Image(ImageLoadError::Docker(no_socket()))),
         row(NodeError::Api { operation, node: node(), source: refused_by_server() }),
+        row(NodeError::NoAnswer { operation, node: node(), seconds: 10 }),
         row(NodeError::InvalidResponse { operation, node: node(), problem: text("missing field `node`") }),
         row(ConfigureError::Node(NodeError::NotManaged(node()))),
         row(ConfigureError::InvalidConfig {

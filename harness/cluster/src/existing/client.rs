@@ -7,14 +7,12 @@ use kube::api::ListParams;
 use kube::client::ClientBuilder;
 use kube::{Api, Client, Config, Resource};
 use serde::de::DeserializeOwned;
-use tower::limit::ConcurrencyLimitLayer;
 
 use super::permissions::{self, Permission};
+use super::request_limit::RequestLimit;
 use crate::api_error::api_error_message;
 use crate::error::ExistingError;
 
-/// Maximum number of requests at a time. A watch counts until it is established.
-pub(super) const MAX_REQUESTS: usize = 32;
 /// Number of objects in a page of a list.
 const PAGE_SIZE: u32 = 500;
 
@@ -29,13 +27,12 @@ pub struct ClusterClient {
     pub client: Client,
 }
 
-/// Creates a client that sends at most [`MAX_REQUESTS`] requests at a time.
+/// Creates a client that sends a limited number of requests at a time.
 ///
 /// # Errors
 /// The certificates of the configuration are invalid.
 pub(super) fn limited_client(config: Config) -> Result<Client, kube::Error> {
-    let limit = ConcurrencyLimitLayer::new(MAX_REQUESTS);
-    Ok(ClientBuilder::try_from(config)?.with_layer(&limit).build())
+    Ok(ClientBuilder::try_from(config)?.with_layer(&RequestLimit::default()).build())
 }
 
 /// Removes the list of images, which is most of a node.

@@ -8,7 +8,8 @@ use jiff::Timestamp;
 use kube::Client;
 
 use super::access::ClusterAccess;
-use super::client::{ClusterClient, MAX_REQUESTS};
+use super::client::ClusterClient;
+use super::request_limit::MAX_REQUESTS;
 use crate::error::ExistingError;
 use crate::owner::ABANDONED_AFTER;
 use crate::run_lease::{LeaseRecord, ServerClock, list_leases};

@@ -8,6 +8,7 @@ mod gc;
 mod job_runs;
 mod nodes;
 mod permissions;
+mod request_limit;
 
 pub use access::ClusterAccess;
 pub(crate) use backend::ExistingHandle;

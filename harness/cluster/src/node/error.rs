@@ -64,6 +64,16 @@ pub enum NodeError {
         /// Error of the client.
         source: Box<kube::Error>,
     },
+    /// The kubelet did not answer in time.
+    #[error("failed to {operation} of node {node}: no answer within {seconds} s")]
+    NoAnswer {
+        /// Verb phrase of the request.
+        operation: &'static str,
+        /// Name of the node.
+        node: String,
+        /// Maximum time of the request in seconds.
+        seconds: u64,
+    },
     /// The response could not be parsed.
     #[error("failed to {operation} of node {node}: invalid response: {problem}")]
     InvalidResponse {

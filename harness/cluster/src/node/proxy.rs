@@ -1,5 +1,7 @@
 //! Kubelet endpoints through the proxy of the API server.
 
+use std::time::Duration;
+
 use evictlab_rules::summary::Sample;
 use http::Request;
 use kube::Client;
@@ -20,12 +22,18 @@ struct Configz {
 pub struct KubeletProxy<'a> {
     client: &'a Client,
     node: &'a str,
+    timeout: Option<Duration>,
 }
 
 impl<'a> KubeletProxy<'a> {
     /// Access to the node with this name. Sends no request yet.
     pub fn new(client: &'a Client, node: &'a str) -> Self {
-        Self { client, node }
+        Self { client, node, timeout: None }
+    }
+
+    /// Limits the time of each request. By default, the client decides.
+    pub(crate) fn with_timeout(self, timeout: Duration) -> Self {
+        Self { timeout: Some(timeout), ..self }
     }
 
     /// Configuration of the running kubelet: the object `kubeletconfig` of `/configz`.
@@ -62,7 +70,13 @@ impl<'a> KubeletProxy<'a> {
         let uri = format!("/api/v1/nodes/{}/proxy/{path}", self.node);
         let request = Request::get(uri).body(Vec::new());
         let request = request.map_err(|error| self.invalid(operation, error.to_string()))?;
-        let response = self.client.request_text(request).await;
+        let response = self.client.request_text(request);
+        let response = match self.timeout {
+            Some(timeout) => tokio::time::timeout(timeout, response).await.map_err(|_| {
+                NodeError::NoAnswer { operation, node: self.node.to_owned(), seconds: timeout.as_secs() }
+            })?,
+            None => response.await,
+        };
         response.map_err(|source| NodeError::Api {
             operation,
             node: self.node.to_owned(),

@@ -22,6 +22,10 @@ use crate::workload::{Namespace, NamespaceGuards};
 /// Maximum time for which a restarted kubelet may return the same error.
 const KUBELET_SETTLE_TIMEOUT: Duration = Duration::from_secs(60);
 
+/// Maximum time of a request to a kubelet of an existing cluster, which counts as one of the few
+/// requests at a time.
+const KUBELET_TIMEOUT: Duration = Duration::from_secs(10);
+
 /// A worker of a cluster.
 #[derive(Clone)]
 pub struct Node {
@@ -164,7 +168,11 @@ impl Node {
     }
 
     fn proxy(&self) -> KubeletProxy<'_> {
-        KubeletProxy::new(&self.client, &self.name)
+        let proxy = KubeletProxy::new(&self.client, &self.name);
+        match self.backend {
+            NodeBackend::Existing(_) => proxy.with_timeout(KUBELET_TIMEOUT),
+            NodeBackend::Embedded(_) | NodeBackend::Kind(_) => proxy,
+        }
     }
 
     pub(super) fn api_error(&self, operation: &'static str, source: kube::Error) -> NodeError {
