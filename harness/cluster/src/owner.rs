@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use rustix::io::Errno;
@@ -29,8 +30,8 @@ pub struct Owner {
     pub started: Option<String>,
     /// Name of the host.
     pub host: String,
-    /// Boot id and process id namespace on Linux, else empty. Containers on one host may have equal
-    /// host names.
+    /// Boot id and process id namespace on Linux, boot id on macOS, else empty. Hosts, and containers
+    /// on one host, may have equal host names.
     #[serde(default)]
     pub scope: String,
     /// Index of a Job, if the process runs in one of its pods.
@@ -88,9 +89,19 @@ fn host_name() -> String {
 }
 
 fn scope() -> String {
-    let boot = fs::read_to_string(BOOT_ID).unwrap_or_default();
-    let namespace = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
-    format!("{} {}", boot.trim(), namespace.display()).trim().to_owned()
+    static SCOPE: OnceLock<String> = OnceLock::new();
+    let read = || {
+        let boot = fs::read_to_string(BOOT_ID).ok().or_else(boot_session).unwrap_or_default();
+        let namespace = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+        format!("{} {}", boot.trim(), namespace.display()).trim().to_owned()
+    };
+    SCOPE.get_or_init(read).clone()
+}
+
+/// Returns the boot id of macOS.
+fn boot_session() -> Option<String> {
+    let is_macos = cfg!(target_os = "macos");
+    is_macos.then(|| duct::cmd!("sysctl", "-n", "kern.bootsessionuuid").stderr_null().read().ok())?
 }
 
 /// Returns whether a process exists, but /proc does not show it, as with the mount option `hidepid`

@@ -5,6 +5,8 @@ use std::time::Duration;
 use kube::runtime::utils::Backoff;
 use tokio::time::Instant;
 
+use crate::api_error::is_unavailable;
+
 /// Result of one probe of a wait.
 pub enum Probe<T> {
     /// The condition holds; the wait ends with this value.
@@ -44,6 +46,24 @@ where
             Probe::Pending(_) => {}
         }
         tokio::time::sleep(interval).await;
+    }
+}
+
+/// Sends a request again while the API server does not answer or reports an internal error, for up
+/// to `timeout`.
+pub(crate) async fn retry_while_unavailable<T>(
+    timeout: Duration,
+    mut send: impl AsyncFnMut() -> Result<T, kube::Error>,
+) -> Result<T, kube::Error> {
+    const INTERVAL: Duration = Duration::from_millis(500);
+    let began = Instant::now();
+    loop {
+        match send().await {
+            Err(error) if is_unavailable(&error) && began.elapsed() < timeout => {
+                tokio::time::sleep(INTERVAL).await;
+            }
+            answer => return answer,
+        }
     }
 }
 

@@ -224,8 +224,13 @@ fn gc_removes_leftovers_of_killed_runs() {
     run.kill().unwrap();
     run.wait().unwrap();
     let id = events(&results)[0]["run"].as_str().unwrap().to_owned();
-    let (_, dry, _) = cluster.run_to_end(&["gc", "--dry-run"]);
-    assert!(dry.contains(&format!("run {id}, ")) && dry.contains("would be removed"), "{dry}");
+    let dry = || cluster.run_to_end(&["gc", "--dry-run"]).1;
+    let first = dry();
+    assert!(first.contains("left alone, its process has ended, but its Lease counts for 30 s"), "{first}");
+    while dry().contains("left alone") {
+        std::thread::sleep(std::time::Duration::from_millis(500));
+    }
+    assert!(dry().contains(&format!("run {id}, ")) && dry().contains("would be removed"), "{}", dry());
     let collected = cluster.gc();
     assert!(collected.contains(&format!("run {id}, ")) && collected.contains(": removed"), "{collected}");
     assert!(cluster.gc().starts_with("0 namespaces removed from "), "{collected}");
@@ -241,6 +246,22 @@ fn a_run_waits_for_the_nodes_of_another_run() {
     assert!(step["text"].as_str().unwrap().contains(&format!(", which run {holder} uses")), "{step}");
     kill_process(Pid::from_child(&first), Signal::INT).unwrap();
     assert_eq!(first.wait().unwrap().code(), Some(130));
+    assert_eq!(second.wait().unwrap().code(), Some(0), "{:?}", events(&waiting));
+    assert!(cluster.gc().starts_with("0 namespaces removed from "));
+}
+
+/// The pod of a killed run takes memory of its node until it is removed.
+#[test]
+fn a_run_waits_until_the_pods_of_a_killed_run_are_gone() {
+    let cluster = ServedCluster::new();
+    let (mut first, results) = cluster.start_until("first", &["limits/emptydir-size"], "\"observe\"");
+    first.kill().unwrap();
+    first.wait().unwrap();
+    let id = events(&results)[0]["run"].as_str().unwrap().to_owned();
+    let waits = format!("which has pods of run {id}, which is dead: ");
+    let (mut second, waiting) = cluster.start_until("second", &[QUICK], &waits);
+    assert!(!events(&waiting).iter().any(|event| event["what"] == "case-started"));
+    assert!(cluster.gc().contains(&format!("run {id}, ")));
     assert_eq!(second.wait().unwrap().code(), Some(0), "{:?}", events(&waiting));
     assert!(cluster.gc().starts_with("0 namespaces removed from "));
 }
@@ -285,7 +306,7 @@ fn gc_in_another_pid_namespace_spares_a_live_run() {
     let spared = gc(&[]);
     assert!(spared.contains("left alone, its run renewed its Lease "), "{spared}");
     assert!(run.try_wait().unwrap().is_none());
-    // A run that is killed is dead at once on its own host, and after some time elsewhere.
+    // A run that is killed is dead some time later, on its own host earlier than elsewhere.
     run.kill().unwrap();
     run.wait().unwrap();
     assert!(gc(&[]).contains("left alone, its run renewed its Lease "));

@@ -18,6 +18,9 @@ const MARK: &str = "EVICTLAB_TEST_SOAK";
 /// which a run tries to delete its namespaces.
 const HANG_TIMEOUT: Duration = Duration::from_secs(900);
 
+/// Interval of collections beside a guest: longer than the Lease of a killed run counts.
+const COLLECT_INTERVAL: Duration = Duration::from_secs(35);
+
 /// Home, state and temporary files of the processes of a soak.
 pub struct Place {
     folder: TempDir,
@@ -139,7 +142,13 @@ pub fn perform(place: &Place, kubeconfig: &str, action: &Action, name: &str) -> 
             signal = Some(stop.signal);
         }
     }
-    let status = wait(&mut child, action);
+    // A run waits for the pods of killed runs, and names this command.
+    let collect = || {
+        let gc = plan::Command::Gc { dry: false, elsewhere: false };
+        let mut gc = self::command(place, kubeconfig, &gc, &run_dir);
+        let _status = gc.stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap();
+    };
+    let status = wait(&mut child, action, collect);
     let output = fs::read_to_string(&said).unwrap();
     Ended { status, span: (began, Instant::now()), signal, run_dir, output }
 }
@@ -193,9 +202,15 @@ fn can_unshare() -> bool {
     })
 }
 
-fn wait(child: &mut Child, action: &Action) -> ExitStatus {
+/// Waits for the end of a process, and collects beside a guest that takes long.
+fn wait(child: &mut Child, action: &Action, collect: impl Fn()) -> ExitStatus {
     let began = Instant::now();
+    let mut collected = began;
     loop {
+        if matches!(action.command, plan::Command::Guest(_)) && collected.elapsed() > COLLECT_INTERVAL {
+            collect();
+            collected = Instant::now();
+        }
         if let Some(status) = child.try_wait().unwrap() {
             return status;
         }

@@ -224,8 +224,8 @@ impl ExistingBackend {
         let lease = RunLease::create(pods.namespace(), &self.run).await.map_err(failed)?;
         let wanted: BTreeSet<String> = self.selected.iter().map(|node| node.name.clone()).collect();
         let held = lease.hold(&wanted, |free| self.choose_nodes(free), step).await.map_err(failed)?;
-        for (node, run) in &held.used_by_others {
-            step(&format!("{node} is not used: run {run} uses it"));
+        for (node, used) in &held.used_by_others {
+            step(&format!("not used: {node}, {used}"));
         }
         Ok(HeldLease { lease: Arc::new(lease), nodes: held.held })
     }

@@ -11,7 +11,7 @@ use super::access::ClusterAccess;
 use super::client::ClusterClient;
 use super::request_limit::MAX_REQUESTS;
 use crate::error::ExistingError;
-use crate::owner::ABANDONED_AFTER;
+use crate::owner::{ABANDONED_AFTER, Owner};
 use crate::run_lease::{LeaseRecord, ServerClock, list_leases};
 use crate::wait::{self, Probe};
 use crate::workload::{Namespace, NamespaceRecord};
@@ -80,24 +80,33 @@ pub(super) async fn list_leftovers(cluster: &ClusterClient) -> Result<Vec<Leftov
         return Ok(Vec::new());
     }
     let leases = list_leases(&cluster.client).await.map_err(|error| cluster.error("list Leases", &error))?;
-    let now = ServerClock::read(&cluster.client).await.now();
+    let clock = ServerClock::read(&cluster.client).await;
+    let now = clock.map_err(|error| cluster.error("read the clock", &error))?.now();
     let leftover = |(run, records): (String, Vec<NamespaceRecord>)| {
-        let lease = leases.iter().find(|lease| lease.run == run);
+        let of_run = leases.iter().filter(|lease| lease.run == run);
+        let lease = of_run.max_by_key(|lease| (lease.is_live(now), lease.renewed));
         let left_alone = records.iter().find_map(|record| keep_reason(record, lease, now));
         Leftover { run, namespaces: records.len(), left_alone }
     };
     Ok(runs.into_iter().map(leftover).collect())
 }
 
-/// Reason to keep a namespace: its run is active, or may be active. The process of a run on this
-/// host is checked, otherwise the run's Lease.
+/// Reason to keep a namespace: its run is active, or may be active, by its process or its Lease.
 fn keep_reason(record: &NamespaceRecord, lease: Option<&LeaseRecord>, now: Timestamp) -> Option<String> {
-    if let Some(owner) = record.owner.as_ref().filter(|owner| owner.is_local()) {
-        return owner.is_alive().then(|| "its run is active".to_owned());
+    let local = record.owner.as_ref().filter(|owner| owner.is_local());
+    if local.is_some_and(Owner::is_alive) {
+        return Some("its run is active".to_owned());
     }
     if let Some(lease) = lease {
         let seconds = lease.renewed_ago(now).unwrap_or_default().as_secs();
-        return lease.is_live(now).then(|| format!("its run renewed its Lease {seconds} s ago"));
+        let reason = match local {
+            Some(_) => "its process has ended, but its Lease counts for 30 s: it was renewed",
+            None => "its run renewed its Lease",
+        };
+        return lease.is_live(now).then(|| format!("{reason} {seconds} s ago"));
+    }
+    if local.is_some() {
+        return None;
     }
     let age = record.created.and_then(|created| Duration::try_from(now.duration_since(created)).ok());
     let is_old = age.is_some_and(|age| age > ABANDONED_AFTER);
@@ -112,7 +121,6 @@ mod tests {
 
     use super::*;
     use crate::node::wait_until_ready;
-    use crate::owner::Owner;
     use crate::workload::NamespacePurpose;
 
     #[test]
@@ -128,7 +136,14 @@ mod tests {
         // Owner, age of the namespace, and time since the renewal of the Lease.
         let rows = [
             (Some(&here), ago(20 * hour), None, Some("its run is active")),
-            (Some(&dead), ago(0), Some(1), None),
+            (
+                Some(&dead),
+                ago(0),
+                Some(1),
+                Some("its process has ended, but its Lease counts for 30 s: it was renewed 1 s ago"),
+            ),
+            (Some(&dead), ago(0), Some(31), None),
+            (Some(&dead), ago(0), None, None),
             (Some(&elsewhere), ago(hour), Some(119), Some("its run renewed its Lease 119 s ago")),
             (Some(&elsewhere), ago(20 * hour), Some(5), Some("its run renewed its Lease 5 s ago")),
             (Some(&elsewhere), ago(hour), Some(121), None),
@@ -152,6 +167,46 @@ mod tests {
                 "{owner:?} {renewed:?}"
             );
         }
+    }
+
+    /// Copies of a Lease, as in a backup, decide nothing: the first is that of a live run and not
+    /// renewed, the second that of a dead run and of the future.
+    #[tokio::test(start_paused = true)]
+    async fn only_the_lease_of_the_run_itself_counts() {
+        let (_cluster, client, ..) = cluster_with_a_pod().await;
+        let elsewhere = Owner { host: "another".to_owned(), ..Owner::current() };
+        let annotations = json!({"evictlab.dev/owner": serde_json::to_string(&elsewhere).unwrap()});
+        let create_namespace = async |name: &str, labels: serde_json::Value| {
+            let metadata = json!({"name": name, "labels": labels, "annotations": annotations});
+            let namespaces = kube::Api::<k8s_openapi::api::core::v1::Namespace>::all(client.clone());
+            let object = serde_json::from_value(json!({"metadata": metadata})).unwrap();
+            namespaces.create(&Default::default(), &object).await.unwrap();
+        };
+        let create_lease = async |namespace: &str, name: &str, run: &str, seconds: i64| {
+            let renewed = Timestamp::now() - jiff::SignedDuration::from_secs(seconds);
+            let labels = json!({"evictlab.dev/run": run});
+            let metadata = json!({"name": name, "labels": labels, "annotations": annotations});
+            let spec =
+                json!({"renewTime": k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime(renewed)});
+            let leases =
+                kube::Api::<k8s_openapi::api::coordination::v1::Lease>::namespaced(client.clone(), namespace);
+            let object = serde_json::from_value(json!({"metadata": metadata, "spec": spec})).unwrap();
+            leases.create(&Default::default(), &object).await.unwrap();
+        };
+        create_namespace("a", json!({})).await;
+        for (run, seconds) in [("dead", 500), ("live", 1)] {
+            let namespace = format!("evictlab-nodes-{run}");
+            let labels = json!({"evictlab.dev/run": run, "evictlab.dev/lease": "true"});
+            create_namespace(&namespace, labels).await;
+            create_lease(&namespace, "evictlab", run, seconds).await;
+            create_lease(&namespace, "a", run, -5).await;
+        }
+        create_lease("a", "evictlab", "live", 500).await;
+        create_lease("a", "b", "dead", -5).await;
+        let cluster = ClusterClient { name: "c".to_owned(), server: String::new(), client: client.clone() };
+        let found = list_leftovers(&cluster).await.unwrap();
+        let is_kept = |run: &str| found.iter().find(|found| found.run == run).unwrap().left_alone.is_some();
+        assert_eq!([is_kept("dead"), is_kept("live")], [false, true], "{found:?}");
     }
 
     /// A cluster with one node, and a pod in a namespace of the run `r`.

@@ -67,19 +67,23 @@ impl ClusterClient {
             return Ok(BTreeMap::new());
         }
         let leases = list_leases(&self.client).await.map_err(|error| self.error("list Leases", &error))?;
-        let now = ServerClock::read(&self.client).await.now();
+        let clock = ServerClock::read(&self.client).await;
+        let now = clock.map_err(|error| self.error("read the clock", &error))?.now();
         let with_lease: BTreeSet<&str> = leases.iter().map(|lease| lease.run.as_str()).collect();
         let active: BTreeSet<&str> =
             leases.iter().filter(|lease| lease.is_live(now)).map(|lease| lease.run.as_str()).collect();
-        let is_active =
-            |record: &NamespaceRecord| match record.owner.as_ref().filter(|owner| owner.is_local()) {
-                Some(owner) => owner.is_alive(),
-                None if with_lease.contains(record.run.as_str()) => active.contains(record.run.as_str()),
+        let is_active = |record: &NamespaceRecord| {
+            let local = record.owner.as_ref().filter(|owner| owner.is_local());
+            match local {
+                Some(owner) if owner.is_alive() => true,
+                _ if with_lease.contains(record.run.as_str()) => active.contains(record.run.as_str()),
+                Some(_) => false,
                 // A run that is killed between the creation of its namespace and that of its Lease.
                 None => record.created.is_some_and(|created| {
                     Duration::try_from(now.duration_since(created)).unwrap_or_default() < LEASE_DURATION
                 }),
-            };
+            }
+        };
         let mut runs = BTreeMap::new();
         for record in &records {
             *runs.entry(record.run.clone()).or_default() |= is_active(record);

@@ -374,7 +374,7 @@ mod tests {
     /// Creates the namespace of a run, with its Lease if it has one.
     async fn create_run(client: &Client, run: &str, renewed: Option<Timestamp>) {
         let owner = serde_json::to_string(&Owner { host: "another".to_owned(), ..Owner::current() }).unwrap();
-        let labels = json!({"evictlab.dev/run": run});
+        let labels = json!({"evictlab.dev/run": run, "evictlab.dev/lease": "true"});
         let metadata = json!({"name": format!("evictlab-{run}"), "labels": labels});
         let namespaces: Api<ApiNamespace> = Api::all(client.clone());
         let namespace = serde_json::from_value(json!({"metadata": metadata})).unwrap();

@@ -3,19 +3,23 @@
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 
-/// Names of the running pods on a node, except those that belong to the node: DaemonSet pods and
-/// static pods.
+/// Names of the pods that are bound to a node and have not ended, except those that belong to the
+/// node: DaemonSet pods and static pods.
 pub(crate) fn names_of_other_pods<'a>(pods: impl IntoIterator<Item = &'a Pod>, node: &str) -> Vec<String> {
     let on_node = |pod: &&Pod| {
-        let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
-        let is_running = !matches!(phase, Some("Failed" | "Succeeded"));
-        is_running && pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref()) == Some(node)
+        has_not_ended(pod) && pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref()) == Some(node)
     };
     let is_node_pod = |pod: &&Pod| {
         pod.owner_references().iter().any(|owner| ["DaemonSet", "Node"].contains(&owner.kind.as_str()))
     };
     let name = |pod: &Pod| format!("{}/{}", pod.namespace().unwrap_or_default(), pod.name_any());
     pods.into_iter().filter(on_node).filter(|pod| !is_node_pod(pod)).map(name).collect()
+}
+
+/// Returns whether a pod has not ended; it may not have started either.
+pub(crate) fn has_not_ended(pod: &Pod) -> bool {
+    let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
+    !matches!(phase, Some("Failed" | "Succeeded"))
 }
 
 #[cfg(test)]
@@ -38,8 +42,9 @@ mod tests {
             pod("net", "n", "DaemonSet", "Running"),
             pod("etcd", "n", "Node", "Running"),
             pod("done", "n", "Job", "Succeeded"),
+            pod("new", "n", "ReplicaSet", "Pending"),
             pod("far", "m", "ReplicaSet", "Running"),
         ];
-        assert_eq!(names_of_other_pods(&pods, "n"), ["ns/web"]);
+        assert_eq!(names_of_other_pods(&pods, "n"), ["ns/web", "ns/new"]);
     }
 }

@@ -52,7 +52,7 @@ impl Node {
         self.backend.external().map(ExternalNode::guards).unwrap_or_default()
     }
 
-    /// Names of the running pods on the node that belong neither to the node nor to a run.
+    /// Names of the pods on the node that have not ended and belong neither to the node nor to a run.
     pub async fn other_pods(&self) -> Result<Vec<String>, NodeError> {
         let api: Api<Pod> = Api::all(self.client.clone());
         let on_node = ListParams::default().fields(&format!("spec.nodeName={}", self.name));
@@ -129,12 +129,13 @@ impl Node {
     }
 
     /// The time on the node at a time of this host, at most a second before the exact one. A
-    /// modelled node has the clock of the run.
+    /// modelled node has the clock of the run; so has, as an assumption, one that does not answer.
     pub async fn time_at(&self, time: Timestamp) -> Timestamp {
         match self.backend {
             NodeBackend::Embedded(_) => time,
             NodeBackend::Kind(_) | NodeBackend::Existing(_) => {
-                ServerClock::read_of_node(&self.client, &self.name).await.at(time)
+                let clock = ServerClock::read_of_node(&self.client, &self.name).await;
+                clock.map_or(time, |clock| clock.at(time))
             }
         }
     }

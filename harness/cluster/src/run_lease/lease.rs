@@ -4,31 +4,31 @@
 //! run first claims its nodes and reads the Leases of the other runs: nodes that another run holds
 //! are given up, and of two runs that claim a node, the one with the smaller id waits until the
 //! other has given it up. Because a run writes its claim before it reads the others, two runs never
-//! hold one node.
+//! hold one node. The pods of a run that died keep others from their nodes, too.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
-use kube::api::{ListParams, Patch, PatchParams, PostParams};
-use kube::{Api, Client, ResourceExt};
+use kube::api::{Patch, PatchParams, PostParams};
+use kube::{Api, Client};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
+use super::dead_runs::nodes_with_pods_of_dead_runs;
 use super::moment::Moment;
+use super::record::{
+    HOLDING, LEASE_DURATION, LEASE_NAME, LeaseRecord, NODES_ANNOTATION, RENEW_INTERVAL, STATE_ANNOTATION,
+    list_leases,
+};
 use super::server_clock::ServerClock;
 use crate::api_error::api_error_message;
 use crate::owner::Owner;
 use crate::workload::{Namespace, OWNER_ANNOTATION, RUN_LABEL};
 
-/// Time without renewal after which a run counts as dead for other runs.
-pub(crate) const LEASE_DURATION: Duration = Duration::from_secs(120);
-/// Interval of renewals.
-const RENEW_INTERVAL: Duration = Duration::from_secs(10);
 /// Time without renewal after which a run does not use its nodes any longer: before other runs may
 /// hold them, and longer than a one-minute outage of the API server.
 const HOLD_LIMIT: Duration = LEASE_DURATION.saturating_sub(RENEW_INTERVAL).saturating_sub(RENEW_INTERVAL);
@@ -36,81 +36,8 @@ const HOLD_LIMIT: Duration = LEASE_DURATION.saturating_sub(RENEW_INTERVAL).satur
 const CLAIM_INTERVAL: Duration = Duration::from_millis(500);
 /// Interval of checks while other runs hold all nodes.
 const WAIT_INTERVAL: Duration = Duration::from_secs(5);
-/// Name of the Lease.
-const NAME: &str = "evictlab";
-/// Annotation of the Lease; its value is the names of the nodes, separated by commas.
-const NODES_ANNOTATION: &str = "evictlab.dev/nodes";
-/// Annotation of the Lease; its value is `claiming` or `holding`.
-const STATE_ANNOTATION: &str = "evictlab.dev/state";
-/// State of a Lease whose nodes are in use.
-const HOLDING: &str = "holding";
 /// State of a Lease whose nodes may be given up.
 const CLAIMING: &str = "claiming";
-
-/// The Lease of another run, as read from the cluster.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct LeaseRecord {
-    /// Id of the run.
-    pub(crate) run: String,
-    /// Process that renews the Lease.
-    pub(crate) owner: Option<Owner>,
-    /// Nodes that the run claims or holds.
-    pub(crate) nodes: BTreeSet<String>,
-    /// True if the nodes are in use.
-    pub(crate) is_holding: bool,
-    /// Time of the last renewal, by the clock of the API server.
-    pub(crate) renewed: Option<Timestamp>,
-}
-
-impl LeaseRecord {
-    fn of(lease: &Lease) -> Self {
-        let annotation = |name: &str| lease.annotations().get(name).map(String::as_str).unwrap_or_default();
-        let nodes = annotation(NODES_ANNOTATION).split(',').filter(|name| !name.is_empty());
-        let spec = lease.spec.as_ref();
-        Self {
-            run: lease.labels().get(RUN_LABEL).cloned().unwrap_or_default(),
-            owner: serde_json::from_str(annotation(OWNER_ANNOTATION)).ok(),
-            nodes: nodes.map(str::to_owned).collect(),
-            is_holding: annotation(STATE_ANNOTATION) == HOLDING,
-            renewed: spec.and_then(|spec| spec.renew_time.as_ref()).map(|time| time.0),
-        }
-    }
-
-    /// Returns whether the run is active: by its process if that can be checked, else by the time
-    /// of its last renewal.
-    pub(crate) fn is_live(&self, now: Timestamp) -> bool {
-        match self.owner.as_ref().filter(|owner| owner.is_local()) {
-            Some(owner) => owner.is_alive(),
-            None => self.renewed_ago(now).is_some_and(|ago| ago < LEASE_DURATION),
-        }
-    }
-
-    /// Returns the time since the last renewal; zero if it is in the future.
-    pub(crate) fn renewed_ago(&self, now: Timestamp) -> Option<Duration> {
-        let ago = now.duration_since(self.renewed?);
-        Some(Duration::try_from(ago).unwrap_or_default())
-    }
-}
-
-/// Lists the Leases of all runs.
-///
-/// # Errors
-/// The API server refuses or does not answer.
-pub(crate) async fn list_leases(client: &Client) -> Result<Vec<LeaseRecord>, kube::Error> {
-    let api: Api<Lease> = Api::all(client.clone());
-    let listed = api.list(&ListParams::default().labels(RUN_LABEL)).await?;
-    Ok(listed.items.iter().map(LeaseRecord::of).collect())
-}
-
-/// Returns the runs whose Lease shows that they are active.
-///
-/// # Errors
-/// The API server refuses or does not answer.
-pub(crate) async fn active_runs(client: &Client) -> Result<BTreeSet<String>, kube::Error> {
-    let now = ServerClock::read(client).await.now();
-    let leases = list_leases(client).await?;
-    Ok(leases.into_iter().filter(|lease| lease.is_live(now)).map(|lease| lease.run).collect())
-}
 
 /// Change of a claim, given the Leases of the other active runs.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -136,19 +63,41 @@ fn resolve_conflicts(run: &str, claimed: &BTreeSet<String>, others: &[LeaseRecor
     decision
 }
 
+/// Use of a node by another run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum NodeUse {
+    /// The run with this id claims or holds the node.
+    Claimed(String),
+    /// The run with this id is dead, and its pods on the node have not ended.
+    DeadRun(String),
+}
+
+/// A clause about the node, without its subject.
+impl std::fmt::Display for NodeUse {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Claimed(run) => write!(f, "which run {run} uses"),
+            Self::DeadRun(run) => write!(
+                f,
+                "which has pods of run {run}, which is dead: `evictlab gc --backend existing --run {run}` removes them"
+            ),
+        }
+    }
+}
+
 /// Returns the wanted nodes that other runs claim or hold, with the runs.
-fn nodes_of_others(wanted: &BTreeSet<String>, others: &[LeaseRecord]) -> BTreeMap<String, String> {
+fn nodes_of_others(wanted: &BTreeSet<String>, others: &[LeaseRecord]) -> BTreeMap<String, NodeUse> {
     let of = |other: &LeaseRecord| {
         let nodes: Vec<String> = wanted.intersection(&other.nodes).cloned().collect();
-        nodes.into_iter().map(|node| (node, other.run.clone())).collect::<Vec<_>>()
+        nodes.into_iter().map(|node| (node, NodeUse::Claimed(other.run.clone()))).collect::<Vec<_>>()
     };
     others.iter().flat_map(of).collect()
 }
 
-/// The nodes that a run holds, and the wanted ones that other runs use, with these runs.
+/// The nodes that a run holds, and the wanted ones that other runs use.
 pub(crate) struct HeldNodes {
     pub(crate) held: BTreeSet<String>,
-    pub(crate) used_by_others: BTreeMap<String, String>,
+    pub(crate) used_by_others: BTreeMap<String, NodeUse>,
 }
 
 /// Result of a claim of nodes.
@@ -156,7 +105,7 @@ enum Claim {
     /// The run holds enough nodes.
     Held(HeldNodes),
     /// Other runs have these nodes, by node, and the rest is not enough.
-    Taken(BTreeMap<String, String>),
+    Taken(BTreeMap<String, NodeUse>),
 }
 
 /// The Lease of this run, renewed until it is dropped.
@@ -201,7 +150,7 @@ impl RunLease {
     /// The API server refuses or does not answer.
     pub(crate) async fn create(namespace: &Namespace, run: &str) -> Result<Self, kube::Error> {
         let client = namespace.client().clone();
-        let clock = ServerClock::read(&client).await;
+        let clock = ServerClock::read(&client).await?;
         let api: Api<Lease> = Api::namespaced(client.clone(), &namespace.name);
         let sent = Moment::now();
         api.create(&PostParams::default(), &new_lease(run, clock)).await?;
@@ -212,8 +161,9 @@ impl RunLease {
         Ok(Self { run: run.to_owned(), client, api, clock, renewals, renewal, lost })
     }
 
-    /// Holds nodes among `wanted` that no other run holds. `choose` picks from the free nodes; while
-    /// it returns `None`, waits for the other runs.
+    /// Holds nodes among `wanted` that no other run uses: neither by its Lease nor, after its death,
+    /// by its pods. `choose` picks from the free nodes; while it returns `None`, waits for the other
+    /// runs.
     ///
     /// # Errors
     /// The API server refuses or does not answer.
@@ -223,17 +173,18 @@ impl RunLease {
         choose: impl Fn(&BTreeSet<String>) -> Option<BTreeSet<String>>,
         step: &dyn Fn(&str),
     ) -> Result<HeldNodes, kube::Error> {
-        let mut is_wait_reported = false;
+        let mut reported = BTreeMap::new();
         loop {
             match self.claim(wanted, &choose).await? {
                 Claim::Held(held) => return Ok(held),
-                Claim::Taken(taken) if !is_wait_reported => {
-                    is_wait_reported = true;
-                    let taken: Vec<String> =
-                        taken.iter().map(|(node, run)| format!("{node}, which run {run} uses")).collect();
-                    step(&format!("waiting for {}", taken.join("; ")));
+                Claim::Taken(taken) => {
+                    if taken != reported {
+                        let nodes: Vec<String> =
+                            taken.iter().map(|(node, used)| format!("{node}, {used}")).collect();
+                        step(&format!("waiting for {}", nodes.join("; ")));
+                        reported = taken;
+                    }
                 }
-                Claim::Taken(_) => {}
             }
             tokio::time::sleep(WAIT_INTERVAL).await;
         }
@@ -246,7 +197,7 @@ impl RunLease {
         choose: &impl Fn(&BTreeSet<String>) -> Option<BTreeSet<String>>,
     ) -> Result<Claim, kube::Error> {
         loop {
-            let mut taken = nodes_of_others(wanted, &self.other_active_runs().await?);
+            let mut taken = self.used_by_others(wanted).await?;
             let free = wanted.iter().filter(|node| !taken.contains_key(*node)).cloned().collect();
             let Some(chosen) = choose(&free) else { return Ok(Claim::Taken(taken)) };
             if let Some(HeldNodes { held, used_by_others }) = self.settle(chosen, choose).await? {
@@ -254,6 +205,21 @@ impl RunLease {
                 return Ok(Claim::Held(HeldNodes { held, used_by_others: taken }));
             }
         }
+    }
+
+    /// Returns the wanted nodes that other runs use.
+    async fn used_by_others(
+        &self,
+        wanted: &BTreeSet<String>,
+    ) -> Result<BTreeMap<String, NodeUse>, kube::Error> {
+        let others = self.other_active_runs().await?;
+        let active = others.iter().map(|other| &other.run).chain([&self.run]).cloned().collect();
+        let left = nodes_with_pods_of_dead_runs(&self.client, &active).await?;
+        let left = left.into_iter().filter(|(node, _)| wanted.contains(node));
+        let mut used: BTreeMap<String, NodeUse> =
+            left.map(|(node, run)| (node, NodeUse::DeadRun(run))).collect();
+        used.extend(nodes_of_others(wanted, &others));
+        Ok(used)
     }
 
     /// Claims these nodes, and gives up those that another run has claimed before; `None` if the
@@ -274,7 +240,8 @@ impl RunLease {
                     return Ok(None);
                 }
                 self.write(CLAIMING, &claimed).await?;
-                used_by_others.extend(decision.give_up);
+                let taken = decision.give_up.into_iter();
+                used_by_others.extend(taken.map(|(node, run)| (node, NodeUse::Claimed(run))));
             } else if decision.wait {
                 tokio::time::sleep(CLAIM_INTERVAL).await;
             } else {
@@ -329,7 +296,7 @@ fn new_lease(run: &str, clock: ServerClock) -> Lease {
         [(OWNER_ANNOTATION.to_owned(), owner), (STATE_ANNOTATION.to_owned(), CLAIMING.to_owned())];
     Lease {
         metadata: ObjectMeta {
-            name: Some(NAME.to_owned()),
+            name: Some(LEASE_NAME.to_owned()),
             labels: Some([(RUN_LABEL.to_owned(), run.to_owned())].into()),
             annotations: Some(annotations.into()),
             ..ObjectMeta::default()
@@ -345,7 +312,7 @@ fn new_lease(run: &str, clock: ServerClock) -> Lease {
 }
 
 async fn patch(api: &Api<Lease>, patch: &Value) -> Result<(), kube::Error> {
-    api.patch(NAME, &PatchParams::default(), &Patch::Merge(patch)).await.map(drop)
+    api.patch(LEASE_NAME, &PatchParams::default(), &Patch::Merge(patch)).await.map(drop)
 }
 
 /// The renewals of a Lease.
@@ -372,29 +339,34 @@ impl Renewals {
     /// # Errors
     /// The run does not hold its nodes any longer.
     async fn renew(&self) -> Result<(), LeaseLost> {
-        self.check()?;
+        let remaining = self.check()?;
         // Other runs count from the time in the request, not from the answer.
         let sent = Moment::now();
         let renewed = json!({"spec": {"renewTime": MicroTime(self.clock.now())}});
-        let failure = match tokio::time::timeout(RENEW_INTERVAL, patch(&self.api, &renewed)).await {
+        let timeout = RENEW_INTERVAL.min(remaining);
+        let failure = match tokio::time::timeout(timeout, patch(&self.api, &renewed)).await {
             Ok(Ok(())) => None,
             Ok(Err(error)) if is_gone(&error) => return Err(LeaseLost::Deleted),
             Ok(Err(error)) => Some(api_error_message(&error)),
             Err(_) => Some("no answer".to_owned()),
         };
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        match failure {
-            None => *last = LastRenewal { at: sent, failure: None },
-            failure => last.failure = failure,
+        {
+            let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+            match failure {
+                None => *last = LastRenewal { at: sent, failure: None },
+                failure => last.failure = failure,
+            }
         }
-        Ok(())
+        self.check().map(drop)
     }
 
-    fn check(&self) -> Result<(), LeaseLost> {
+    /// Returns the time for which the run still holds its nodes without a renewal.
+    fn check(&self) -> Result<Duration, LeaseLost> {
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let age = last.at.elapsed();
-        if age < HOLD_LIMIT {
-            return Ok(());
+        let remaining = HOLD_LIMIT.saturating_sub(age);
+        if !remaining.is_zero() {
+            return Ok(remaining);
         }
         let cause = last.failure.as_deref().unwrap_or("the process was paused").to_owned();
         Err(LeaseLost::Expired { age, cause })
@@ -403,7 +375,11 @@ impl Renewals {
     /// Renews the Lease until it is lost.
     async fn repeat_until_lost(&self, lost: watch::Sender<Option<LeaseLost>>) {
         let reason = loop {
-            tokio::time::sleep(RENEW_INTERVAL).await;
+            let remaining = match self.check() {
+                Ok(remaining) => remaining,
+                Err(reason) => break reason,
+            };
+            tokio::time::sleep(RENEW_INTERVAL.min(remaining)).await;
             if let Err(reason) = self.renew().await {
                 break reason;
             }
@@ -414,6 +390,7 @@ impl Renewals {
 
 #[cfg(test)]
 mod tests {
+    use jiff::Timestamp;
     use tokio::time::Instant;
 
     use super::*;
@@ -450,26 +427,6 @@ mod tests {
             resolve_conflicts("z", &claimed, &[other("m", &["b"], false)]),
             give_up(&[("b", "m")], false)
         );
-    }
-
-    #[test]
-    fn a_run_is_active_by_its_process_or_by_its_renewals() {
-        let now = Timestamp::now();
-        let here = Owner::current();
-        let dead = Owner { started: Some("earlier".to_owned()), ..here.clone() };
-        let elsewhere = Owner { host: "another".to_owned(), ..here.clone() };
-        let rows = [
-            (&here, 500, true),
-            (&dead, 1, false),
-            (&elsewhere, 119, true),
-            (&elsewhere, 121, false),
-            (&elsewhere, -3600, true),
-        ];
-        for (owner, seconds, expected) in rows {
-            let renewed = Some(now - jiff::SignedDuration::from_secs(seconds));
-            let lease = LeaseRecord { owner: Some(owner.clone()), renewed, ..other("r", &[], true) };
-            assert_eq!(lease.is_live(now), expected, "{owner:?} {seconds}");
-        }
     }
 
     /// An API server that accepts a Lease, and from its third request on answers with an error for
@@ -589,6 +546,30 @@ mod tests {
         assert_eq!(age(&lease), 8);
         lease.confirm().await.unwrap();
         assert_eq!(age(&lease), 8);
+    }
+
+    /// Attempts to renew take time, too.
+    #[tokio::test(start_paused = true)]
+    async fn a_lease_is_lost_at_its_limit_also_while_no_request_is_answered() {
+        let requests = Arc::new(std::sync::atomic::AtomicU32::new(0));
+        let service = tower::service_fn(move |_: http::Request<kube::client::Body>| {
+            let nth = requests.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            async move {
+                // The clock, the creation of the Lease, and its renewals.
+                let delay = [Duration::ZERO, Duration::from_millis(9900)].get(nth as usize).copied();
+                tokio::time::sleep(delay.unwrap_or(Duration::MAX)).await;
+                let lease = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {}});
+                Ok::<_, std::convert::Infallible>(http::Response::new(kube::client::Body::from(
+                    lease.to_string().into_bytes(),
+                )))
+            }
+        });
+        let namespace = Namespace::with_client("evictlab-nodes-a", Client::new(service, "default"));
+        let began = Instant::now();
+        let lease = RunLease::create(&namespace, "a").await.unwrap();
+        let lost = lease.lost().await.to_string();
+        assert!(lost.ends_with("could not be renewed for 100 s: no answer"), "{lost}");
+        assert_eq!(began.elapsed().as_secs(), 100);
     }
 
     /// Two runs that claim the same nodes at the same time hold different ones, and each knows which

@@ -10,11 +10,10 @@ use k8s_openapi::api::core::v1::{Namespace as ApiNamespace, Pod};
 use kube::api::{DeleteParams, ListParams, PostParams};
 use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
-use tokio::time::Instant;
 
 use crate::api_error::{api_error_message, is_unavailable};
 use crate::owner::Owner;
-use crate::wait::{self, Probe, StalledError};
+use crate::wait::{self, Probe, StalledError, retry_while_unavailable};
 
 /// Start of the names of namespaces.
 const NAME_PREFIX: &str = "evictlab-";
@@ -95,6 +94,17 @@ pub struct NamespaceRecord {
     pub owner: Option<Owner>,
     /// Creation time.
     pub created: Option<Timestamp>,
+}
+
+impl NamespaceRecord {
+    fn of(found: &ApiNamespace) -> Self {
+        let owner = found.annotations().get(OWNER_ANNOTATION);
+        Self {
+            run: found.labels().get(RUN_LABEL).cloned().unwrap_or_default(),
+            owner: owner.and_then(|owner| serde_json::from_str(owner).ok()),
+            created: found.creation_timestamp().map(|time| time.0),
+        }
+    }
 }
 
 /// Purpose of a namespace.
@@ -217,10 +227,25 @@ impl Namespace {
         Ok(listed.iter().map(|found| Self::of(found, client)).collect())
     }
 
+    /// Lists the namespaces of all runs, each with its run.
+    pub(crate) async fn list_with_runs(client: &Client) -> Result<BTreeMap<String, String>, kube::Error> {
+        runs_by_namespace(client, RUN_LABEL).await
+    }
+
+    /// Lists the namespaces with the Leases of all runs, each with its run.
+    pub(crate) async fn list_of_leases(client: &Client) -> Result<BTreeMap<String, String>, kube::Error> {
+        runs_by_namespace(client, &format!("{RUN_LABEL},{LEASE_LABEL}")).await
+    }
+
     /// Lists the namespaces of a run as lines, which state why the API server cannot remove them.
     pub(crate) async fn list_obstacles(client: &Client, run: &str) -> Result<Vec<String>, StageError> {
         let listed = list_labelled(client, &format!("{RUN_LABEL}={run}")).await?;
         Ok(listed.iter().map(with_obstacles).collect())
+    }
+
+    /// Lists the labels and annotations of the namespaces of all runs.
+    pub async fn list_records(client: &Client) -> Result<Vec<NamespaceRecord>, StageError> {
+        Ok(list_labelled(client, RUN_LABEL).await?.iter().map(NamespaceRecord::of).collect())
     }
 
     /// Lists the namespaces of all runs except some.
@@ -232,19 +257,6 @@ impl Namespace {
         let others =
             listed.filter(|found| found.labels().get(RUN_LABEL).is_none_or(|run| !runs.contains(run)));
         Ok(others.map(|found| Self::of(&found, client)).collect())
-    }
-
-    /// Lists the labels and annotations of the namespaces of all runs.
-    pub async fn list_records(client: &Client) -> Result<Vec<NamespaceRecord>, StageError> {
-        let record = |found: &ApiNamespace| NamespaceRecord {
-            run: found.labels().get(RUN_LABEL).cloned().unwrap_or_default(),
-            owner: found
-                .annotations()
-                .get(OWNER_ANNOTATION)
-                .and_then(|owner| serde_json::from_str(owner).ok()),
-            created: found.creation_timestamp().map(|time| time.0),
-        };
-        Ok(list_labelled(client, RUN_LABEL).await?.iter().map(record).collect())
     }
 
     /// Creates a pod with strict field validation; returns the pod with its defaults.
@@ -358,24 +370,6 @@ impl Namespace {
     }
 }
 
-/// Sends a request again while the API server does not answer or reports an internal error, for up
-/// to `timeout`.
-async fn retry_while_unavailable<T>(
-    timeout: Duration,
-    mut send: impl AsyncFnMut() -> Result<T, kube::Error>,
-) -> Result<T, kube::Error> {
-    const INTERVAL: Duration = Duration::from_millis(500);
-    let began = Instant::now();
-    loop {
-        match send().await {
-            Err(error) if is_unavailable(&error) && began.elapsed() < timeout => {
-                tokio::time::sleep(INTERVAL).await;
-            }
-            answer => return answer,
-        }
-    }
-}
-
 fn labels(run: &str, guards: NamespaceGuards) -> BTreeMap<String, String> {
     let enforced = guards.baseline_pods_only.then_some((POD_SECURITY_LABEL, "baseline"));
     let labels = [(RUN_LABEL, run)].into_iter().chain(enforced);
@@ -385,11 +379,20 @@ fn labels(run: &str, guards: NamespaceGuards) -> BTreeMap<String, String> {
 /// Lists the namespaces that have a label and a name as evictlab gives them: labels are copied with
 /// manifests.
 async fn list_labelled(client: &Client, label: &str) -> Result<Vec<ApiNamespace>, StageError> {
+    list_own(client, label).await.map_err(|source| api_error("list namespaces", source))
+}
+
+async fn list_own(client: &Client, label: &str) -> Result<Vec<ApiNamespace>, kube::Error> {
     let api: Api<ApiNamespace> = Api::all(client.clone());
-    let listed = api.list(&ListParams::default().labels(label)).await;
-    let mut namespaces = listed.map_err(|source| api_error("list namespaces", source))?.items;
+    let mut namespaces = api.list(&ListParams::default().labels(label)).await?.items;
     namespaces.retain(|namespace| Namespace::is_own_name(&namespace.name_any()));
     Ok(namespaces)
+}
+
+async fn runs_by_namespace(client: &Client, label: &str) -> Result<BTreeMap<String, String>, kube::Error> {
+    let listed = list_own(client, label).await?;
+    let with_run = |found: &ApiNamespace| Some((found.name_any(), found.labels().get(RUN_LABEL)?.clone()));
+    Ok(listed.iter().filter_map(with_run).collect())
 }
 
 /// Returns the name of an object, and the finalizers that keep it.
