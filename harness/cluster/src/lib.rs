@@ -82,9 +82,10 @@ pub use job_index::{JOB_VARIABLE, JobIndex, JobName};
 pub use kind::{
     Cluster, ClusterName, ClusterNameError, ClusterRecord, ClusterSource, ClusterState, HOST_RESERVE,
     KIND_LABEL, KUBELET_LABEL, KeepPolicy, KindBackend, KindConfig, KindOptions, KnownCluster, KubeletGroup,
-    NODE_FILE, NewCluster, NodeDiskError, OLDEST_KUBELET, Removal, SkewError, StartWatch, StateDir, claim,
-    collect, containers, delete, ensure_names_unused, find, group_by_skew, has_own_disk, is_skew_allowed,
-    kind_version, kubelets_of, label_value, remove_scratch, separate_disks, single_group, start, stop,
+    LastHeartbeat, NODE_FILE, NewCluster, NodeDiskError, OLDEST_KUBELET, Removal, SkewError, StartWatch,
+    StateDir, claim, collect, containers, delete, ensure_names_unused, find, group_by_skew, has_own_disk,
+    is_skew_allowed, kind_version, kubelets_of, label_value, remove_scratch, separate_disks, single_group,
+    start, stop,
 };
 pub use kubelet::{Kubelet, KubeletSource, KubeletSpec, KubeletSpecError};
 pub use meminfo::available_memory;

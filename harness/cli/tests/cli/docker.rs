@@ -28,6 +28,8 @@ struct Container {
     age: i64,
     /// The record of a run in the node.
     record: Option<ClusterRecord>,
+    /// True if the node has a heartbeat, whose age no command reads: they fail.
+    beats: bool,
 }
 
 /// A daemon that lists, reads and removes containers.
@@ -73,7 +75,7 @@ impl Daemon {
             ("GET", ["version"]) => ok(&json!({"ApiVersion": "1.47", "Version": "28.0.0", "Arch": "amd64"})),
             ("GET", ["info"]) => ok(&json!({"ID": DAEMON, "CgroupVersion": "2"})),
             ("GET", ["containers", "json"]) => ok(&self.list(target)),
-            ("GET", ["containers", id, "archive"]) => self.archive(id),
+            ("GET", ["containers", id, "archive"]) => self.archive(id, target.contains("heartbeat")),
             ("DELETE", ["containers", id]) => match self.containers.lock().unwrap().remove(*id) {
                 Some(_) => (204, Vec::new()),
                 None => (404, b"{\"message\": \"no such container\"}".to_vec()),
@@ -119,10 +121,11 @@ impl Daemon {
         containers.iter().filter(|(_, container)| matches(container)).map(object).collect()
     }
 
-    /// The record of a node, as an archive.
-    fn archive(&self, id: &str) -> (u16, Vec<u8>) {
+    /// The record of a node, or a file in place of its heartbeat, as an archive.
+    fn archive(&self, id: &str, is_heartbeat: bool) -> (u16, Vec<u8>) {
         let containers = self.containers.lock().unwrap();
-        let Some(record) = containers.get(id).and_then(|container| container.record.as_ref()) else {
+        let container = containers.get(id).filter(|container| !is_heartbeat || container.beats);
+        let Some(record) = container.and_then(|container| container.record.as_ref()) else {
             return (404, b"{\"message\": \"no such file\"}".to_vec());
         };
         let text = serde_json::to_vec(record).unwrap();
@@ -178,7 +181,7 @@ fn record(cluster: &str, run: &str, owner: Owner) -> ClusterRecord {
 }
 
 fn node(cluster: &str, record: Option<ClusterRecord>) -> Container {
-    Container { labels: [(KIND_LABEL, cluster.to_owned())].into(), record, age: 5 }
+    Container { labels: [(KIND_LABEL, cluster.to_owned())].into(), record, age: 5, beats: false }
 }
 
 #[test]
@@ -244,6 +247,20 @@ fn gc_spares_clusters_of_other_hosts_and_daemons() {
     assert_eq!(left, 2, "their records stay");
 }
 
+/// Commands in a node fail while its host is under pressure.
+#[test]
+fn gc_spares_a_cluster_whose_heartbeat_cannot_be_read() {
+    let deadline = Timestamp::now() - jiff::SignedDuration::from_hours(1);
+    let long = ClusterRecord { deadline, ..record("lab", "long", elsewhere()) };
+    for (beats, says) in [(true, "lab: left alone, its owner is running"), (false, "lab: removed")] {
+        let node = Container { beats, ..node("lab", Some(long.clone())) };
+        let host = Host::new(&[("lab-worker", node)], &[]);
+        let (status, text) = host.evictlab(&["gc"]);
+        assert!(status == 0 && text.contains(says), "{status} {text}");
+        assert_eq!(host.daemon.names().is_empty(), !beats, "{text}");
+    }
+}
+
 #[test]
 fn gc_of_an_unknown_cluster_is_an_error() {
     let killed = record("lab", "killed", dead());
@@ -286,8 +303,11 @@ fn delete_asks_for_a_live_owner_and_for_a_record() {
 
 #[test]
 fn gc_removes_scratch_containers_of_dead_processes() {
-    let scratch =
-        |owner: String, age: i64| Container { labels: [(SCRATCH_LABEL, owner)].into(), age, record: None };
+    let scratch = |owner: String, age: i64| Container {
+        labels: [(SCRATCH_LABEL, owner)].into(),
+        age,
+        ..Container::default()
+    };
     let json = |owner: Owner| serde_json::to_string(&owner).unwrap();
     let host = Host::new(
         &[

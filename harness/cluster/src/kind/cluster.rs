@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use futures::future::try_join_all;
+use jiff::{SignedDuration, Timestamp};
 use kube::Client;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use tokio_util::sync::CancellationToken;
@@ -13,9 +14,9 @@ use tokio_util::sync::CancellationToken;
 use super::command;
 use super::config::KindConfig;
 use super::containers::{are_stopped, containers};
-use super::heartbeat::{Heartbeat, heartbeat_age, remove_heartbeat};
+use super::heartbeat::{Heartbeat, last_heartbeat, remove_heartbeat};
 use super::node_disk::{has_own_disk, separate_disks};
-use super::record::{ClusterRecord, ClusterState, NODE_FILE};
+use super::record::{ClusterRecord, ClusterState, LastHeartbeat, NODE_FILE};
 use super::skew::KubeletGroup;
 use super::start_watch::StartWatch;
 use super::state_dir::StateDir;
@@ -30,14 +31,17 @@ use crate::kubelet_config;
 use crate::node::{Node, NodeBackend, wait_until_ready};
 use crate::owner::Owner;
 use crate::plan::ClusterProgress;
-use crate::run_lease::active_runs;
-use crate::workload::Namespace;
+use crate::run_lease::{ServerClock, active_runs};
+use crate::workload::{Namespace, NamespaceRecord};
 
 /// Interval at which the containers are listed while kind creates them.
 const NODE_CHECK_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Maximum time without any change while the pods of a run are being deleted.
 const POD_DELETION_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Age of a namespace until which its run may not have created its Lease.
+const GUEST_START: SignedDuration = SignedDuration::from_secs(120);
 
 /// Specification of a cluster to create.
 #[derive(Clone)]
@@ -155,13 +159,13 @@ impl Cluster {
     pub async fn take(&mut self, owner: Owner) -> Result<(), ClusterError> {
         let nodes = containers(&self.docker, &self.name).await?;
         let heartbeat = match self.record.owner.is_local() {
-            true => None,
-            false => heartbeat_age(&self.docker, &nodes).await,
+            true => LastHeartbeat::None,
+            false => last_heartbeat(&self.docker, &nodes).await,
         };
         let examined = self.record.owner.clone();
         let unknown = || ClusterError::Unknown(self.name.clone());
         let taken = self.state.change_owner(&self.name, &owner, |record| {
-            let heartbeat = heartbeat.filter(|_| record.owner == examined);
+            let heartbeat = if record.owner == examined { heartbeat } else { LastHeartbeat::None };
             match record.state(heartbeat) == ClusterState::Live && record.owner != owner {
                 true => Err(ClusterError::InUse { cluster: record.cluster.clone(), pid: record.owner.pid }),
                 false => Ok(()),
@@ -266,10 +270,22 @@ impl Cluster {
 }
 
 /// Lists the namespaces of the runs that are not active guests. A run of the backend `existing` on
-/// this cluster has a Lease; a run of this backend does not, and has lost its cluster by now.
+/// this cluster has a Lease soon after its namespace; a run of this backend does not, and has lost
+/// its cluster by now.
 async fn leftover_namespaces(client: &Client) -> Result<Vec<Namespace>, Box<dyn std::error::Error>> {
-    let guests = active_runs(client).await?;
-    Ok(Namespace::list_except(client, &guests).await?)
+    // Listed before the Leases: a guest that begins later is not in the list.
+    let listed = Namespace::list_with_records(client).await?;
+    let (guests, now) = (active_runs(client).await?, ServerClock::read(client).await?.now());
+    let is_left = |record: &NamespaceRecord| !guests.contains(&record.run) && !may_begin(record, now);
+    Ok(listed.into_iter().filter(|(_, record)| is_left(record)).map(|(namespace, _)| namespace).collect())
+}
+
+/// Returns whether a namespace may be that of a guest that has no Lease yet.
+fn may_begin(record: &NamespaceRecord, now: Timestamp) -> bool {
+    match record.owner.as_ref().filter(|owner| owner.is_local()) {
+        Some(owner) => owner.is_alive() && *owner != Owner::current(),
+        None => record.created.is_some_and(|created| now.duration_since(created) < GUEST_START),
+    }
 }
 
 /// Returns each label once, sorted.
@@ -361,7 +377,6 @@ fn cluster_error(error: KindError, name: &str) -> ClusterError {
 #[cfg(test)]
 mod tests {
     use evictlab_embedded::{NodeOptions, Options};
-    use jiff::Timestamp;
     use k8s_openapi::api::coordination::v1::Lease;
     use k8s_openapi::api::core::v1::Namespace as ApiNamespace;
     use kube::Api;
@@ -391,16 +406,20 @@ mod tests {
     }
 
     /// A user may run cases with the kubeconfig of a kept cluster.
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn a_clean_up_spares_active_guests() {
         let node = NodeOptions::new("a".to_owned(), "v1.32.13".parse().unwrap());
         let now = Timestamp::now();
-        let cluster = evictlab_embedded::Cluster::new(Options::new(0, now, vec![node])).unwrap();
+        let past = now - SignedDuration::from_secs(600);
+        let cluster = evictlab_embedded::Cluster::new(Options::new(0, past, vec![node])).unwrap();
         let client = Client::new(cluster.router(), "default");
         let _driver = AbortOnDropHandle::new(tokio::spawn(async move { cluster.live().await }));
         create_run(&client, "guest", Some(now)).await;
-        create_run(&client, "dead-guest", Some(now - jiff::SignedDuration::from_secs(600))).await;
+        create_run(&client, "dead-guest", Some(past)).await;
         create_run(&client, "of-the-cluster", None).await;
+        tokio::time::sleep(Duration::from_secs(590)).await;
+        // A guest that has no Lease yet.
+        create_run(&client, "new-guest", None).await;
         let found = leftover_namespaces(&client).await.unwrap();
         let mut names: Vec<String> = found.into_iter().map(|namespace| namespace.name).collect();
         names.sort();

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use super::containers::containers;
-use super::record::{ClusterRecord, ClusterState};
+use super::ownership::is_own;
+use super::record::{ClusterRecord, ClusterState, LastHeartbeat};
 use super::state_dir::StateDir;
 use super::{command, kind_processes};
 use crate::docker::Docker;
@@ -23,11 +24,15 @@ const IDLE_CHECKS: u32 = 2;
 /// A cluster with this name exists.
 pub async fn claim(docker: &Docker, state: &StateDir, record: &ClusterRecord) -> Result<(), ClusterError> {
     let name = &record.cluster;
-    let remains = state.change_owner(name, &record.owner, |earlier| match earlier.state(None) {
-        ClusterState::Dead => Ok(()),
-        _ => Err(ClusterError::Exists(name.clone())),
-    })?;
-    if remains.is_some() {
+    let remains =
+        state.change_owner(name, &record.owner, |earlier| match earlier.state(LastHeartbeat::None) {
+            ClusterState::Dead => Ok(()),
+            _ => Err(ClusterError::Exists(name.clone())),
+        })?;
+    if let Some(remains) = remains {
+        if !is_own(docker, &remains, &containers(docker, name).await?).await {
+            return Err(ClusterError::Exists(name.clone()));
+        }
         delete(docker, state, name).await?;
     }
     match state.claim(record)? {

@@ -8,12 +8,12 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::cluster::Cluster;
-use super::containers::{KIND_LABEL, are_stopped};
+use super::containers::{KIND_LABEL, are_stopped, containers};
 use super::delete::delete;
-use super::heartbeat::heartbeat_age;
-use super::kind_processes;
+use super::heartbeat::last_heartbeat;
 use super::name::ClusterName;
-use super::record::{ClusterRecord, ClusterState, NODE_FILE};
+use super::ownership::{is_of_record, is_own, stored_record};
+use super::record::{ClusterRecord, ClusterState, LastHeartbeat};
 use super::state_dir::StateDir;
 use crate::docker::{Container, Docker, DockerError, SCRATCH_LABEL};
 use crate::error::ClusterError;
@@ -59,7 +59,10 @@ pub async fn find(docker: &Docker, state: &StateDir) -> Result<Vec<KnownCluster>
             stored.is_some() || known.as_ref().is_some_and(|record| is_of_record(record, containers));
         if let Some(record) = stored.or(known) {
             let is_remote = !record.owner.is_local();
-            let heartbeat = if is_remote { heartbeat_age(docker, containers).await } else { None };
+            let heartbeat = match is_remote {
+                true => last_heartbeat(docker, containers).await,
+                false => LastHeartbeat::None,
+            };
             let state = match record.state(heartbeat) {
                 ClusterState::Kept if are_stopped(containers) => ClusterState::Stopped,
                 state => state,
@@ -75,7 +78,7 @@ pub async fn find(docker: &Docker, state: &StateDir) -> Result<Vec<KnownCluster>
     }
     // Records without containers.
     found.extend(records.into_values().map(|record| KnownCluster {
-        state: record.state(None),
+        state: record.state(LastHeartbeat::None),
         containers: Vec::new(),
         is_local: record.is_on(docker.id()),
         is_own: true,
@@ -83,29 +86,6 @@ pub async fn find(docker: &Docker, state: &StateDir) -> Result<Vec<KnownCluster>
     }));
     found.sort_by(|a, b| a.record.cluster.cmp(&b.record.cluster));
     Ok(found)
-}
-
-/// Reads the record from the nodes of a cluster. A record with the name of another cluster is not
-/// its own: the node image may have been made from a node of that cluster.
-async fn stored_record(docker: &Docker, cluster: &str, containers: &[Container]) -> Option<ClusterRecord> {
-    for container in containers {
-        // Reading fails while the container is being removed by its owner.
-        let stored = docker.read_file(&container.id, NODE_FILE).await.ok().flatten();
-        let record = stored.and_then(|bytes| serde_json::from_slice::<ClusterRecord>(&bytes).ok());
-        if let Some(record) = record.filter(|record| record.cluster == cluster) {
-            return Some(record);
-        }
-    }
-    None
-}
-
-/// Returns whether containers without a record are those of a run that is creating its cluster, or
-/// ended meanwhile: kind still runs for it, the name is unique to the run, or the run saw one of
-/// them. kind creates no cluster with the name of an existing container.
-fn is_of_record(record: &ClusterRecord, containers: &[Container]) -> bool {
-    record.cluster.contains(&record.run)
-        || containers.iter().any(|container| record.node_ids.contains(&container.id))
-        || !kind_processes::list(&record.cluster).is_empty()
 }
 
 /// Result of [`collect`].
@@ -171,14 +151,17 @@ async fn sweep(docker: &Docker, state: &StateDir, cluster: &str) -> Result<Remov
     Ok(Removal::Swept)
 }
 
-/// Deletes a cluster, unless it has another owner than when it was found.
+/// Deletes a cluster, unless it has another owner, or other nodes, than when it was found.
 async fn remove(docker: &Docker, state: &StateDir, found: &ClusterRecord) -> Result<Removal, ClusterError> {
     state.change_owner(&found.cluster, &Owner::current(), |record| {
-        match record.owner != found.owner && record.state(None) == ClusterState::Live {
+        match record.owner != found.owner && record.state(LastHeartbeat::None) == ClusterState::Live {
             true => Err(ClusterError::InUse { cluster: record.cluster.clone(), pid: record.owner.pid }),
             false => Ok(()),
         }
     })?;
+    if !is_own(docker, found, &containers(docker, &found.cluster).await?).await {
+        return Ok(Removal::Left("another program has created its nodes again"));
+    }
     delete(docker, state, &found.cluster).await?;
     Ok(Removal::Removed)
 }

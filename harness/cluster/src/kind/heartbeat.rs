@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::containers::is_control_plane;
+use super::record::LastHeartbeat;
 use crate::docker::{Container, Docker};
 
 /// The file. Its contents do not matter.
@@ -44,13 +45,20 @@ pub(super) async fn remove_heartbeat(docker: &Docker, nodes: &[Container]) {
     }
 }
 
-/// Returns the time since the last heartbeat in any of the nodes; `None` without one.
-pub(super) async fn heartbeat_age(docker: &Docker, nodes: &[Container]) -> Option<Duration> {
+/// Reads the last heartbeat in any of the nodes.
+pub(super) async fn last_heartbeat(docker: &Docker, nodes: &[Container]) -> LastHeartbeat {
+    let mut last = LastHeartbeat::None;
     for node in nodes.iter().filter(|node| node.running) {
+        if let Ok(None) = docker.read_file(&node.id, FILE).await {
+            continue;
+        }
         let printed = docker.run(&node.id, &["sh", "-c", PRINT_AGE]).await;
-        if let Some(seconds) = printed.ok().and_then(|seconds| seconds.trim().parse::<i64>().ok()) {
-            return Some(Duration::from_secs(u64::try_from(seconds).unwrap_or(0)));
+        match printed.ok().and_then(|seconds| seconds.trim().parse::<i64>().ok()) {
+            Some(seconds) => {
+                return LastHeartbeat::Ago(Duration::from_secs(u64::try_from(seconds).unwrap_or(0)));
+            }
+            None => last = LastHeartbeat::Unreadable,
         }
     }
-    None
+    last
 }

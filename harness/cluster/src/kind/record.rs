@@ -47,6 +47,18 @@ pub struct ClusterRecord {
     pub node_ids: Vec<String>,
 }
 
+/// The last heartbeat in the nodes of a cluster.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LastHeartbeat {
+    /// No node has one, or the nodes were not asked.
+    #[default]
+    None,
+    /// The time since the last one.
+    Ago(Duration),
+    /// A node does not answer, as under pressure.
+    Unreadable,
+}
+
 /// State of a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -93,12 +105,13 @@ impl ClusterRecord {
 
     /// State of the cluster: by its owner's process if that can be checked, else by the time since
     /// the last heartbeat in its nodes. Without a heartbeat, a cluster counts as live until its
-    /// deadline.
-    pub fn state(&self, heartbeat: Option<Duration>) -> ClusterState {
+    /// deadline; with one that cannot be read, it counts as live.
+    pub fn state(&self, heartbeat: LastHeartbeat) -> ClusterState {
         let is_live = match heartbeat {
             _ if self.owner.is_local() => self.owner.is_alive(),
-            Some(age) => age < HEARTBEAT_LIFETIME,
-            None => !self.kept && Timestamp::now() <= self.deadline,
+            LastHeartbeat::Ago(age) => age < HEARTBEAT_LIFETIME,
+            LastHeartbeat::Unreadable => true,
+            LastHeartbeat::None => !self.kept && Timestamp::now() <= self.deadline,
         };
         match (is_live, self.kept) {
             (true, _) => ClusterState::Live,
@@ -150,8 +163,12 @@ mod tests {
             if overdue {
                 record.deadline = Timestamp::UNIX_EPOCH;
             }
-            let heartbeat = heartbeat.map(Duration::from_secs);
+            let ago = |seconds| LastHeartbeat::Ago(Duration::from_secs(seconds));
+            let heartbeat = heartbeat.map_or(LastHeartbeat::None, ago);
             assert_eq!(record.state(heartbeat), state, "{record:?} {heartbeat:?}");
+            if !record.owner.is_local() {
+                assert_eq!(record.state(LastHeartbeat::Unreadable), Live, "{record:?}");
+            }
         }
     }
 }

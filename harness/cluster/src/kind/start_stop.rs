@@ -4,7 +4,7 @@ use futures::future::try_join_all;
 
 use super::cluster::{Cluster, client, wait_for_nodes};
 use super::containers::{containers, is_control_plane};
-use super::record::ClusterState;
+use super::record::{ClusterState, LastHeartbeat};
 use super::start_watch::StartWatch;
 use super::state_dir::StateDir;
 use crate::docker::Docker;
@@ -22,7 +22,7 @@ const GRACE_PERIOD: i32 = 10;
 /// A process uses the cluster, or Docker fails.
 pub async fn stop(docker: &Docker, state: &StateDir, name: &str) -> Result<(), ClusterError> {
     // A run that opens the cluster now is refused.
-    state.change_owner(name, &Owner::current(), |record| match record.state(None) {
+    state.change_owner(name, &Owner::current(), |record| match record.state(LastHeartbeat::None) {
         ClusterState::Live => Err(ClusterError::InUse { cluster: name.to_owned(), pid: record.owner.pid }),
         _ => Ok(()),
     })?;

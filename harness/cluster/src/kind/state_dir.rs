@@ -259,7 +259,7 @@ fn check_private(path: &Path, metadata: &fs::Metadata) -> Result<(), StateError>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kind::record::ClusterState;
+    use crate::kind::record::{ClusterState, LastHeartbeat};
     use std::os::unix::fs::PermissionsExt;
 
     fn record(owner: Owner) -> ClusterRecord {
@@ -346,7 +346,7 @@ mod tests {
         let gone = Owner { started: Some("earlier".to_owned()), ..Owner::current() };
         state.write(&record(gone)).unwrap();
         let take = || {
-            let is_dead = |record: &ClusterRecord| match record.state(None) {
+            let is_dead = |record: &ClusterRecord| match record.state(LastHeartbeat::None) {
                 ClusterState::Dead => Ok(()),
                 _ => Err(StateError::NoHome),
             };

@@ -248,15 +248,12 @@ impl Namespace {
         Ok(list_labelled(client, RUN_LABEL).await?.iter().map(NamespaceRecord::of).collect())
     }
 
-    /// Lists the namespaces of all runs except some.
-    pub(crate) async fn list_except(
+    /// Lists the namespaces of all runs with their labels and annotations.
+    pub(crate) async fn list_with_records(
         client: &Client,
-        runs: &BTreeSet<String>,
-    ) -> Result<Vec<Self>, StageError> {
-        let listed = list_labelled(client, RUN_LABEL).await?.into_iter();
-        let others =
-            listed.filter(|found| found.labels().get(RUN_LABEL).is_none_or(|run| !runs.contains(run)));
-        Ok(others.map(|found| Self::of(&found, client)).collect())
+    ) -> Result<Vec<(Self, NamespaceRecord)>, StageError> {
+        let listed = list_labelled(client, RUN_LABEL).await?;
+        Ok(listed.iter().map(|found| (Self::of(found, client), NamespaceRecord::of(found))).collect())
     }
 
     /// Creates a pod with strict field validation; returns the pod with its defaults.
