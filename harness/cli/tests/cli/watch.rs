@@ -9,7 +9,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use evictlab_embedded::{Access, CgroupVersion, Cluster, Node, NodeOptions, Options, SimContext};
+use evictlab_embedded::{
+    Access, CgroupVersion, Cluster, Housekeeping, Node, NodeOptions, Options, SimContext,
+};
 use evictlab_rules::KubeletVersion;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
@@ -54,8 +56,9 @@ impl Lab {
         let configuration = json!({"evictionHard": {"memory.available": "1500Mi"}, "kernelMemcgNotification": true,
             "nodeStatusUpdateFrequency": "1s"});
         let configuration = configuration.as_object().unwrap();
-        let configure =
-            |node: &mut Node, ctx: &mut SimContext| node.kubelet.configure(configuration, true, ctx);
+        let configure = |node: &mut Node, ctx: &mut SimContext| {
+            node.kubelet.configure(configuration, Housekeeping::Fast, ctx)
+        };
         lab.cluster.with_node("worker", configure).unwrap();
         lab.until("a threshold", |node| node.pointer("/reading/thresholds/0").is_some());
         lab
