@@ -91,16 +91,16 @@ pub struct MemoryStats {
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "whole_seconds")]
     pub time: Option<Timestamp>,
     /// Available memory: capacity or limit, less the working set.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "as_int64", skip_serializing_if = "Option::is_none")]
     pub available_bytes: Option<i64>,
     /// Usage, including file cache.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "as_int64", skip_serializing_if = "Option::is_none")]
     pub usage_bytes: Option<i64>,
     /// Working set: usage less inactive file cache.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "as_int64", skip_serializing_if = "Option::is_none")]
     pub working_set_bytes: Option<i64>,
     /// Anonymous memory.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "as_int64", skip_serializing_if = "Option::is_none")]
     pub rss_bytes: Option<i64>,
 }
 
@@ -112,22 +112,22 @@ pub struct FsStats {
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "whole_seconds")]
     pub time: Option<Timestamp>,
     /// Free bytes.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "as_int64", skip_serializing_if = "Option::is_none")]
     pub available_bytes: Option<i64>,
     /// Total bytes.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "as_int64", skip_serializing_if = "Option::is_none")]
     pub capacity_bytes: Option<i64>,
     /// Used bytes.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "as_int64", skip_serializing_if = "Option::is_none")]
     pub used_bytes: Option<i64>,
     /// Free inodes.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "as_int64", skip_serializing_if = "Option::is_none")]
     pub inodes_free: Option<i64>,
     /// Total inodes.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "as_int64", skip_serializing_if = "Option::is_none")]
     pub inodes: Option<i64>,
     /// Used inodes.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "as_int64", skip_serializing_if = "Option::is_none")]
     pub inodes_used: Option<i64>,
 }
 
@@ -282,7 +282,38 @@ fn null_is_empty<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
+/// Deserializes a `uint64` as the kubelet's eviction manager reads it: as `int64`. The kubelet computes
+/// the available memory without a check, so that it wraps around while a working set exceeds its limit.
+fn as_int64<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<i64>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Amount {
+        Signed(i64),
+        Unsigned(u64),
+    }
+    Ok(Option::deserialize(deserializer)?.map(|amount| match amount {
+        Amount::Signed(amount) => amount,
+        Amount::Unsigned(amount) => amount.cast_signed(),
+    }))
+}
+
 /// Serializes a time in whole seconds.
 fn whole_seconds<S: Serializer>(time: &Option<Timestamp>, serializer: S) -> Result<S::Ok, S::Error> {
     time.map(|time| Timestamp::from_second(time.as_second()).unwrap_or(time)).serialize(serializer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_difference_that_wrapped_around_is_negative() {
+        let text = r#"{"node": {"memory": {"availableBytes": 18446744073709547520, "workingSetBytes": 4096}, "fs": {"usedBytes": null}},
+            "pods": [{"podRef": {}, "containers": [], "ephemeral-storage": {"usedBytes": 7}}]}"#;
+        let sample: Sample = serde_json::from_str(text).unwrap();
+        let memory = sample.node.memory.unwrap_or_default();
+        assert_eq!((memory.available_bytes, memory.capacity()), (Some(-4096), Some(0)));
+        assert_eq!(sample.node.fs.unwrap().used_bytes, None);
+        assert_eq!(sample.pods[0].ephemeral_storage.as_ref().and_then(|disk| disk.used_bytes), Some(7));
+    }
 }
