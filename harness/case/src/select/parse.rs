@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use regex::Regex;
 
 use crate::did_you_mean;
+use crate::values::regex_problem;
 
 /// A parsed filter. Labels, keys and values are in lower case.
 #[derive(Clone, Debug)]
@@ -161,16 +162,8 @@ impl Parser {
             return Err((open, "unclosed `/`".to_owned()));
         }
         self.skip("/");
-        Regex::new(&text).map(LabelExpression::Regex).map_err(|why| {
-            let why = why.to_string();
-            (
-                open,
-                format!(
-                    "invalid regular expression: {}",
-                    why.lines().last().unwrap_or_default().trim().trim_start_matches("error: ")
-                ),
-            )
-        })
+        let invalid = |error| (open, format!("invalid regular expression: {}", regex_problem(&error)));
+        Regex::new(&text).map(LabelExpression::Regex).map_err(invalid)
     }
 
     fn label_or_set(&mut self) -> Parsed<LabelExpression> {

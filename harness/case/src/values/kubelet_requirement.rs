@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use evictlab_rules::KubeletVersion;
-use semver::{Version, VersionReq};
+use semver::{Op, Version, VersionReq};
 
 use super::error::ValueError;
 use super::from_text::impl_from_text;
@@ -69,6 +69,9 @@ fn parse_range(text: &str) -> Result<VersionReq, ValueError> {
     match range.comparators.as_slice() {
         [] => Err(error("it includes all versions; omit `kubelet` instead")),
         all if all.iter().any(|one| one.major != 1) => Err(error("the major version of a kubelet is 1")),
+        all if text.contains('*') || all.iter().any(|one| one.op == Op::Caret) => {
+            Err(error("the comparisons are `>=`, `<=`, `>`, `<`, `=` and `~`"))
+        }
         all if all.iter().any(|one| !one.pre.is_empty()) => {
             Err(error("it has a pre-release; a pre-release counts as its release"))
         }
@@ -109,6 +112,9 @@ mod tests {
                 ">=1.29 ||",
                 ">=1.29 | <1.27",
                 ">=1.29 || 1.27",
+                "^1.29",
+                ">=1.29, ^1.30",
+                "=1.*",
             ],
         );
     }

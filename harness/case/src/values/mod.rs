@@ -16,6 +16,7 @@ pub use error::ValueError;
 pub use kubelet_requirement::KubeletRequirement;
 pub use name::Name;
 pub use pattern::Pattern;
+pub(crate) use pattern::regex_problem;
 pub use quantity_text::QuantityText;
 pub use resized_request::ResizedRequest;
 pub use upstream::Upstream;

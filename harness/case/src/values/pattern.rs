@@ -23,18 +23,15 @@ impl FromStr for Pattern {
     type Err = ValueError;
 
     fn from_str(text: &str) -> Result<Self, ValueError> {
-        let why = |error: regex::Error| ValueError::Pattern {
-            text: text.to_owned(),
-            why: error
-                .to_string()
-                .lines()
-                .last()
-                .unwrap_or_default()
-                .trim_start_matches("error: ")
-                .to_owned(),
-        };
+        let why = |error| ValueError::Pattern { text: text.to_owned(), why: regex_problem(&error) };
         regex::Regex::new(text).map(Self).map_err(why)
     }
+}
+
+/// Returns why a regular expression is invalid, in one line.
+pub(crate) fn regex_problem(error: &regex::Error) -> String {
+    let text = error.to_string();
+    text.lines().last().unwrap_or_default().trim().trim_start_matches("error: ").to_owned()
 }
 
 impl fmt::Display for Pattern {
