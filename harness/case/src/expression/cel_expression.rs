@@ -404,6 +404,28 @@ mod tests {
     }
 
     #[test]
+    fn an_evaluation_searches_and_compiles_only_so_much() {
+        let all = |inner: &str| format!("samples.all(a, samples.all(b, {inner} || true))");
+        let rows = [
+            all(&format!("'{}'.matches('y')", "x".repeat(900))),
+            all(&format!("matches('{}', 'y')", "x".repeat(900))),
+            "[1, 2, 3, 4, 5, 6, 7, 8, 9, 0].map(a, [1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 11].map(b, \
+             'x'.matches(string(a) + '-' + string(b))))"
+                .to_owned(),
+        ];
+        for text in rows {
+            let error = value(&text, 300).unwrap_err();
+            assert!(matches!(error, ExpressionError::TooCostly(_)), "{text}: {error}");
+        }
+        assert_eq!(value(&all("'x'.matches('y')"), 300), Ok(json!(true)), "the pattern is compiled once");
+        assert_eq!(value("'web-7'.matches('^[a-z]+-[0-9]$') && !matches('web', 'x')", 1), Ok(json!(true)));
+        for text in ["'x'.matches('(')", "'x'.matches('\\\\w{2000}')"] {
+            let error = value(text, 1).unwrap_err();
+            assert!(matches!(&error, ExpressionError::NoValue(why) if why.contains("regex")), "{error}");
+        }
+    }
+
+    #[test]
     fn a_variable_of_a_macro_is_unknown_outside_of_it() {
         for text in [
             "samples.all(s, s.t > 1) && s.t < 9",

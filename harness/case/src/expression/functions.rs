@@ -10,6 +10,9 @@ use cel::common::value::{CowVal, Val};
 use cel::{DeclarationError, Env, ExecutionError};
 use evictlab_rules::quantity::Quantity;
 
+use super::call::{Arguments, FunctionResult, as_text, function_error};
+use super::matches::{MATCHES, matches};
+
 /// Fields of a pod's `status` with container statuses: init containers, regular ones, ephemeral
 /// ones.
 pub const CONTAINER_STATUS_FIELDS: [&str; 3] =
@@ -17,12 +20,6 @@ pub const CONTAINER_STATUS_FIELDS: [&str; 3] =
 
 /// A CEL value that may borrow its strings.
 type CelValue<'v> = Box<dyn Val + 'v>;
-
-/// Arguments of a call. They may borrow values for `'b`, whose strings are borrowed for `'v`.
-type Arguments<'b, 'v> = Vec<CowVal<'b, 'v>>;
-
-/// Result of a call, which may borrow what the arguments borrow.
-type FunctionResult<'b, 'v> = Result<CowVal<'b, 'v>, ExecutionError>;
 
 /// A function of evictlab.
 struct Function {
@@ -63,10 +60,12 @@ static FUNCTIONS: [Function; 6] = [
 /// Expressions cannot call it, because its name is not an identifier.
 pub(super) const CONCAT_HOOK: &str = "@concatenation";
 
-/// CEL with the functions and the hook.
+/// CEL with the functions, the hook, and `matches` with limits.
 pub(crate) static ENVIRONMENT: LazyLock<Result<Arc<Env>, DeclarationError>> = LazyLock::new(|| {
     let mut env = Env::stdlib();
     env.add_overload(CONCAT_HOOK, "concatenation_dyn", vec![DYN_TYPE], record_concatenation)?;
+    env.add_overload(MATCHES, "matches_measured", vec![STRING_TYPE, STRING_TYPE], matches)?;
+    env.add_member_overload(MATCHES, "string_matches_measured", STRING_TYPE, vec![STRING_TYPE], matches)?;
     for Function { name, overload, parameters, call } in &FUNCTIONS {
         env.add_overload(name, overload, parameters.iter().map(ToOwned::to_owned).collect(), *call)?;
     }
@@ -187,10 +186,6 @@ fn list_at<'b, 'v>(of: &'b (dyn Val + 'v), path: &[&'static str]) -> &'b [CelVal
     value_at(of, path).and_then(|list| list.downcast_ref::<CelList<'_>>()).map_or(&[], CelList::inner)
 }
 
-fn as_text<'b>(value: Option<&'b (dyn Val + '_)>) -> Option<&'b str> {
-    value?.downcast_ref::<CelString<'_>>().map(CelString::inner)
-}
-
 /// Requires that a value is an object with a status: in any other value, neither a container nor a
 /// condition can be absent.
 fn require_status(object: &(dyn Val + '_), function: &str) -> Result<(), ExecutionError> {
@@ -203,8 +198,4 @@ fn or_absent<'b, 'v>(
     absent: impl FnOnce() -> String,
 ) -> FunctionResult<'b, 'v> {
     value.map(|value| CowVal::Owned(value.clone())).ok_or_else(|| ExecutionError::no_such_key(&absent()))
-}
-
-fn function_error(function: &str, message: String) -> ExecutionError {
-    ExecutionError::FunctionError { function: function.to_owned(), message }
 }

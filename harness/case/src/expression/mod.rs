@@ -1,10 +1,12 @@
 //! Expressions over the evidence of a case, in the Common Expression Language of Kubernetes.
 
+mod call;
 mod cel_expression;
 mod error;
 mod free_variables;
 mod functions;
 mod macro_depth;
+mod matches;
 mod program;
 mod result_type;
 mod shape;

@@ -15,6 +15,7 @@ use serde_json::Value;
 use super::error::ExpressionError;
 use super::functions::{CONCAT_HOOK, ENVIRONMENT, MAX_CONCAT_SIZE, measure_concatenation};
 use super::macro_depth::macro_depth;
+use super::matches::{MATCHES, measure_matches};
 use super::result_type::is_never_boolean;
 use super::shape::{ITERATION, ObjectTypes};
 use super::unknown_fields::{UnknownField, unknown_fields};
@@ -85,6 +86,7 @@ impl Program {
         let mut expression = expression.clone();
         add_concat_hooks(&mut expression);
         count_iterations(&mut expression);
+        replace_matches(&mut expression);
         Self(Arc::new(expression))
     }
 
@@ -95,7 +97,8 @@ impl Program {
         let meter = Meter { variables, iterations: AtomicU64::new(0) };
         let mut context = Context::with_env(environment);
         context.set_variable_resolver(&meter);
-        let (result, size) = measure_concatenation(|| CelValue::resolve(&self.0, &context));
+        let evaluate = || CelValue::resolve(&self.0, &context);
+        let ((result, size), cost) = measure_matches(|| measure_concatenation(evaluate));
         // An operator such as `||` may have replaced the error by a value.
         if meter.is_exceeded() {
             return Err(ExpressionError::TooCostly(format!(
@@ -106,6 +109,9 @@ impl Program {
             return Err(ExpressionError::TooCostly(format!(
                 "`+` makes more than {MAX_CONCAT_SIZE} bytes of text or items of lists"
             )));
+        }
+        if let Some(limit) = cost.exceeded() {
+            return Err(ExpressionError::TooCostly(limit));
         }
         match result {
             Ok(value) => value.json().map_err(|error| no_value(error.to_string())),
@@ -218,6 +224,16 @@ fn count_iterations(expression: &mut IdedExpr) {
     let iteration = with(Expr::Ident(ITERATION.to_owned()));
     let args = vec![iteration, std::mem::take(counted), otherwise];
     counted.expr = Expr::Call(CallExpr { func_name: operators::CONDITIONAL.to_owned(), target: None, args });
+}
+
+/// Makes each call of `matches` one of [`MATCHES`], which has limits.
+fn replace_matches(expression: &mut IdedExpr) {
+    for_each_part(&mut expression.expr, &mut replace_matches);
+    if let Expr::Call(call) = &mut expression.expr
+        && call.func_name == "matches"
+    {
+        MATCHES.clone_into(&mut call.func_name);
+    }
 }
 
 /// Calls a function with each direct part of an expression.
