@@ -23,29 +23,37 @@ const VALUES: [(&str, &[&str]); 3] = [
 
 impl Checker<'_> {
     /// Finds the pod specs in a manifest, at any depth, and checks them.
-    pub(crate) fn check_pod_specs(&mut self, path: &[PathSegment], value: &Value) {
+    pub(crate) fn check_pod_specs(&mut self, path: &[PathSegment], manifest: &Value) {
+        let claims = manifest.pointer("/spec/volumeClaimTemplates").and_then(Value::as_array);
+        let names =
+            claims.into_iter().flatten().filter_map(|claim| claim.pointer("/metadata/name")?.as_str());
+        self.check_pod_specs_in(path, manifest, &names.collect());
+    }
+
+    /// `claims`: names of the volumes that a StatefulSet adds to its pods.
+    fn check_pod_specs_in(&mut self, path: &[PathSegment], value: &Value, claims: &BTreeSet<&str>) {
         match value {
             Value::Array(items) => {
                 for (at, item) in items.iter().enumerate() {
-                    self.check_pod_specs(&join(path, yaml_path![at]), item);
+                    self.check_pod_specs_in(&join(path, yaml_path![at]), item, claims);
                 }
             }
             Value::Object(fields) if fields.get("containers").is_some_and(Value::is_array) => {
-                self.check_pod_spec(path, fields);
+                self.check_pod_spec(path, fields, claims);
             }
             Value::Object(fields) => {
                 for (name, value) in fields {
-                    self.check_pod_specs(&join(path, yaml_path![name.as_str()]), value);
+                    self.check_pod_specs_in(&join(path, yaml_path![name.as_str()]), value, claims);
                 }
             }
             _ => {}
         }
     }
 
-    fn check_pod_spec(&mut self, path: &[PathSegment], spec: &Map<String, Value>) {
+    fn check_pod_spec(&mut self, path: &[PathSegment], spec: &Map<String, Value>, claims: &BTreeSet<&str>) {
         self.check_values(path, spec);
         self.check_priority_class(path, spec);
-        let volumes: BTreeSet<&str> = item_names(spec.get("volumes")).collect();
+        let volumes: BTreeSet<&str> = item_names(spec.get("volumes")).chain(claims.iter().copied()).collect();
         for (at, volume) in list(spec, "volumes") {
             let medium = volume.get("emptyDir").and_then(|dir| dir.get("medium")).and_then(Value::as_str);
             let is_known = |medium: &str| ["", "Memory"].contains(&medium) || medium.starts_with("HugePages");
@@ -179,6 +187,16 @@ mod tests {
                 "a request over its limit",
                 "          args: [stress",
                 "          resources: {requests: {memory: 2Gi}, limits: {memory: 1Gi}}\n          args: [stress",
+            ),
+            (
+                "numbers as a request over its limit",
+                "          args: [stress",
+                "          resources: {requests: {cpu: 2}, limits: {cpu: 1}}\n          args: [stress",
+            ),
+            (
+                "a mount of no volume beside a claim of a StatefulSet",
+                "expect:\n",
+                "objects:\n  - {apiVersion: apps/v1, kind: StatefulSet, metadata: {name: db}, spec: {volumeClaimTemplates: [{metadata: {name: disk}}], template: {spec: {containers: [{name: a, image: a, volumeMounts: [{name: disk, mountPath: /a}, {name: dsk, mountPath: /b}]}]}}}}\nexpect:\n",
             ),
             (
                 "an unknown resource",
