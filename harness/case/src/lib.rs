@@ -68,7 +68,7 @@ pub use listed_case::ListedCase;
 pub use load::{
     CaseFiles, LoadedCase, ParsedCase, SCHEMA_FILE, Source, duplicate_names, load, load_paths, parse,
 };
-pub use located_pod_specs::{CASE_NAME_ANNOTATION, LocatedPodSpec, case_name};
+pub use located_pod_specs::{CASE_NAME_ANNOTATION, LocatedPodSpec, MAX_CREATED_PODS, case_name};
 pub use manifest_types::{
     CONTAINER_LISTS, CapabilitiesManifest, ContainerManifest, HostPathManifest, MetadataManifest,
     ObjectManifest, PodSpecManifest, PodTemplateSpec, PortManifest, ResourcesManifest,
@@ -77,7 +77,7 @@ pub use manifest_types::{
 };
 pub use new_case::{NewCase, NewCaseError, NewCaseNameError};
 pub use node_setup::{ContainerfsPlacement, FileSystems, NodeSetup, PodPlacement};
-pub use object_name::{ObjectKind, ObjectName};
+pub use object_name::{EXPIRY_NAME, ObjectKind, ObjectName, QUOTA_NAME};
 pub use output_schema::{closed_schema, output_schema};
 pub use pressure::{Pressure, PressureMechanism};
 pub use pressure_pod::PressurePod;

@@ -4,7 +4,12 @@ use serde_json::{Map, Value};
 
 use crate::action::{Action, ApiRequest, ObjectPatch};
 use crate::manifest_types::PodSpecManifest;
+use crate::object_name::ObjectKind;
 use crate::schema::Case;
+
+/// Maximum number of pods in the namespace of a case on an existing cluster, ended ones included: more
+/// than any case creates on purpose.
+pub const MAX_CREATED_PODS: u32 = 300;
 
 /// A pod spec in a manifest of a case, with its object.
 #[derive(Clone, Debug)]
@@ -14,6 +19,9 @@ pub struct LocatedPodSpec<'a> {
     /// Number of pods: the replicas or the parallelism of the object, 1 by default; at least those
     /// of any patch of the object.
     pub replicas: u64,
+    /// Number of pods that the object creates at most, also one after the other, without those that
+    /// replace deleted ones: a Job keeps completed and failed pods.
+    pub total: u64,
     /// The spec as the manifest states it.
     pub spec: &'a Map<String, Value>,
     /// True if evictlab completes the spec before it creates the object: that of a pod, or
@@ -56,9 +64,13 @@ impl Case {
             // A patch of the template does not repeat the replicas.
             let of_object = specs.iter().filter(|spec| spec.object == object).map(|spec| spec.replicas).max();
             let replicas = replicas(&patch.patch).max(of_object.unwrap_or(1));
-            specs.iter_mut().filter(|spec| spec.object == object).for_each(|spec| spec.replicas = replicas);
+            let counts =
+                Counts { replicas, total: total(&patch.patch, patch.kind == ObjectKind::Job, replicas) };
+            for spec in specs.iter_mut().filter(|spec| spec.object == object) {
+                (spec.replicas, spec.total) = (replicas, spec.total.max(counts.total));
+            }
             let first = specs.len();
-            collect(&object, replicas, &patch.patch, &mut specs);
+            collect(&object, counts, &patch.patch, &mut specs);
             specs[first..].iter_mut().for_each(|found| found.is_completed = false);
         }
         specs
@@ -69,7 +81,7 @@ impl Case {
     pub(crate) fn initial_pod_specs(&self) -> Vec<LocatedPodSpec<'_>> {
         let mut specs = Vec::new();
         for pod in self.pods.iter().chain(&self.static_pods) {
-            collect(&describe(pod, "Pod"), 1, pod, &mut specs);
+            collect(&describe(pod, "Pod"), Counts { replicas: 1, total: 1 }, pod, &mut specs);
         }
         for object in &self.objects {
             collect_of_object(object, &mut specs);
@@ -98,6 +110,31 @@ fn replicas(manifest: &Map<String, Value>) -> u64 {
     field("replicas").or_else(|| field("parallelism")).unwrap_or(1)
 }
 
+/// Numbers of pods of an object: at the same time, and in total.
+#[derive(Clone, Copy)]
+struct Counts {
+    replicas: u64,
+    total: u64,
+}
+
+/// Returns the number of pods that an object creates at most: a Job, its completions and as many failed
+/// pods as its `backoffLimit`, or an unknown number with a `podFailurePolicy` or a limit per index.
+fn total(manifest: &Map<String, Value>, is_job: bool, replicas: u64) -> u64 {
+    /// Default of `backoffLimit`.
+    const BACKOFF_LIMIT: u64 = 6;
+    let field = |name: &str| manifest.get("spec")?.get(name).filter(|value| !value.is_null());
+    let most = u64::from(MAX_CREATED_PODS).max(replicas);
+    if !is_job {
+        return replicas;
+    }
+    if field("podFailurePolicy").or_else(|| field("backoffLimitPerIndex")).is_some() {
+        return most;
+    }
+    let number = |name: &str| field(name)?.as_u64();
+    let failures = number("backoffLimit").unwrap_or(BACKOFF_LIMIT);
+    replicas.max(number("completions").unwrap_or(1)).saturating_add(failures).min(most)
+}
+
 /// Returns the pod spec of an object of a known shape.
 fn completed_spec(object: &Map<String, Value>) -> Option<&Map<String, Value>> {
     let spec = object.get("spec")?;
@@ -110,7 +147,9 @@ fn completed_spec(object: &Map<String, Value>) -> Option<&Map<String, Value>> {
 /// Adds the pod specs of an object.
 fn collect_of_object<'a>(object: &'a Map<String, Value>, specs: &mut Vec<LocatedPodSpec<'a>>) {
     let first = specs.len();
-    collect(&describe(object, "object"), replicas(object), object, specs);
+    let (replicas, is_job) = (replicas(object), object.get("kind").is_some_and(|kind| kind == "Job"));
+    let counts = Counts { replicas, total: total(object, is_job, replicas) };
+    collect(&describe(object, "object"), counts, object, specs);
     let completed = completed_spec(object);
     for found in &mut specs[first..] {
         found.is_completed = completed.is_some_and(|spec| std::ptr::eq(spec, found.spec));
@@ -120,23 +159,24 @@ fn collect_of_object<'a>(object: &'a Map<String, Value>, specs: &mut Vec<Located
 /// Adds the nested objects that have containers.
 fn collect<'a>(
     object: &str,
-    replicas: u64,
+    counts: Counts,
     map: &'a Map<String, Value>,
     specs: &mut Vec<LocatedPodSpec<'a>>,
 ) {
     if map.get("containers").is_some_and(Value::is_array) {
-        specs.push(LocatedPodSpec { object: object.to_owned(), replicas, spec: map, is_completed: true });
+        let (object, Counts { replicas, total }) = (object.to_owned(), counts);
+        specs.push(LocatedPodSpec { object, replicas, total, spec: map, is_completed: true });
         return;
     }
     for value in map.values() {
-        collect_nested(object, replicas, value, specs);
+        collect_nested(object, counts, value, specs);
     }
 }
 
-fn collect_nested<'a>(object: &str, replicas: u64, value: &'a Value, specs: &mut Vec<LocatedPodSpec<'a>>) {
+fn collect_nested<'a>(object: &str, counts: Counts, value: &'a Value, specs: &mut Vec<LocatedPodSpec<'a>>) {
     match value {
-        Value::Object(map) => collect(object, replicas, map, specs),
-        Value::Array(items) => items.iter().for_each(|item| collect_nested(object, replicas, item, specs)),
+        Value::Object(map) => collect(object, counts, map, specs),
+        Value::Array(items) => items.iter().for_each(|item| collect_nested(object, counts, item, specs)),
         _ => {}
     }
 }
@@ -179,6 +219,25 @@ mod tests {
         .unwrap();
         let counts: Vec<u64> = case.pod_specs().into_iter().map(|found| found.replicas).collect();
         assert_eq!(counts, [5, 5]);
+    }
+
+    #[test]
+    fn a_job_creates_pods_one_after_the_other() {
+        let rows = [
+            ("completions: 30, backoffLimit: 2", 32),
+            ("parallelism: 40", 46),
+            ("completions: 4000", 300),
+            ("backoffLimit: 0", 1),
+            ("podFailurePolicy: {rules: []}", 300),
+        ];
+        for (spec, total) in rows {
+            let case: Case = serde_saphyr::from_str(&format!(
+                "{{name: a, about: b, expect: {{evicted: []}}, pods: [],
+                objects: [{{kind: Job, metadata: {{name: j}}, spec: {{{spec}, template: {{spec: {{containers: []}}}}}}}}]}}"
+            ))
+            .unwrap();
+            assert_eq!(case.pod_specs()[0].total, total, "{spec}");
+        }
     }
 
     /// A pod with a generated name is known by the name without the hyphen; commands run in it.

@@ -5,6 +5,11 @@ use serde::Deserialize;
 
 use crate::values::Name;
 
+/// Name of the quota that evictlab adds to the namespace of a case on an existing cluster.
+pub const QUOTA_NAME: &str = "evictlab";
+/// Name of the Job that ends the objects of a case on an existing cluster.
+pub const EXPIRY_NAME: &str = "evictlab-expiry";
+
 /// An object in the namespace of the case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectName {

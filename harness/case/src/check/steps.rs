@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::checker::Checker;
 use crate::action::{Action, ApiRequest, ContainerCommand, NodeChange, Resize};
 use crate::located_pod_specs::case_name;
-use crate::object_name::{ObjectKind, ObjectName};
+use crate::object_name::{EXPIRY_NAME, ObjectKind, ObjectName, QUOTA_NAME};
 use crate::positions::PathSegment;
 use crate::problem::did_you_mean;
 use crate::values::Name;
@@ -49,6 +49,11 @@ impl Checker<'_> {
             }
             let Some(action) = &step.action else { continue };
             if let Some(object) = action.object() {
+                self.check_reserved(
+                    yaml_path!["do", at, action.field()],
+                    object.kind.as_str(),
+                    object.name.as_str(),
+                );
                 self.check_object_reference(yaml_path!["do", at, action.field()], &object, &existing);
             }
         }
@@ -122,6 +127,17 @@ impl Checker<'_> {
                 self.report(path, format!("the object has no `{field}`"), "an object of any kind is allowed");
             }
         }
+        let kind = object.get("kind").and_then(Value::as_str).unwrap_or_default();
+        self.check_reserved(path, kind, case_name(object).unwrap_or_default());
+    }
+
+    /// Rejects the names of the objects that bound a case on an existing cluster: a case could change
+    /// or delete them.
+    fn check_reserved(&mut self, path: &[PathSegment], kind: &str, name: &str) {
+        if [("ResourceQuota", QUOTA_NAME), ("Job", EXPIRY_NAME)].contains(&(kind, name)) {
+            let note = "it has an object of this name in the namespace of the case; choose another one";
+            self.report(path, format!("evictlab uses the name `{name}` of a {kind}"), note);
+        }
     }
 }
 
@@ -146,6 +162,16 @@ mod tests {
                 "objects:\n  - {apiVersion: v1, kind: Service, metadata: {name: web}}\ndo:\n  - delete: {kind: Secret, name: web}\nexpect:\n",
             ),
             ("an answer of a restart", "expect:\n", "do:\n  - {restart-kubelet: true, answer: a}\nexpect:\n"),
+            (
+                "the quota of evictlab",
+                "expect:\n",
+                "do:\n  - {create: {apiVersion: v1, kind: ResourceQuota, metadata: {name: evictlab}}, answer: a}\n  - {delete: {kind: ResourceQuota, name: evictlab}}\nexpect:\n",
+            ),
+            (
+                "the expiry of evictlab by a generated name",
+                "expect:\n",
+                "objects:\n  - {apiVersion: batch/v1, kind: Job, metadata: {generateName: evictlab-expiry-}}\ndo:\n  - {patch: {kind: Job, name: evictlab-expiry, patch: {spec: {suspend: true}}}}\nexpect:\n",
+            ),
             (
                 "an answer of a loaded image",
                 "expect:\n",

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use evictlab_case::MAX_CREATED_PODS;
 use evictlab_report::words::first_of;
 
 use crate::workload::NamespaceGuards;
@@ -22,13 +23,10 @@ pub struct ExternalNode {
     pub max_pressure_bytes: u64,
 }
 
-/// Maximum number of pods in the namespace of a case: more than any case creates on purpose.
-const MAX_PODS: u32 = 300;
-
 impl ExternalNode {
     /// Guards of the namespaces whose pods run on the node.
     pub fn guards(&self) -> NamespaceGuards {
-        NamespaceGuards { baseline_pods_only: !self.allow_privileged, max_pods: Some(MAX_PODS) }
+        NamespaceGuards { baseline_pods_only: !self.allow_privileged, max_pods: Some(MAX_CREATED_PODS) }
     }
 }
 

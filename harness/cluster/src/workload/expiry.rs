@@ -2,13 +2,11 @@
 
 use std::time::Duration;
 
+use evictlab_case::EXPIRY_NAME;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use serde_json::json;
 
 use super::namespace::{Namespace, StageError};
-
-/// Name of the Job.
-const NAME: &str = "evictlab-expiry";
 
 impl Namespace {
     /// Creates a Job without pods, which fails after `lifetime`. The cluster then deletes it at
@@ -21,7 +19,7 @@ impl Namespace {
         let job = json!({
             "apiVersion": "batch/v1",
             "kind": "Job",
-            "metadata": {"name": NAME},
+            "metadata": {"name": EXPIRY_NAME},
             "spec": {
                 "parallelism": 0,
                 "activeDeadlineSeconds": lifetime.as_secs(),
@@ -33,7 +31,7 @@ impl Namespace {
         Ok(OwnerReference {
             api_version: "batch/v1".to_owned(),
             kind: "Job".to_owned(),
-            name: NAME.to_owned(),
+            name: EXPIRY_NAME.to_owned(),
             uid: created["metadata"]["uid"].as_str().unwrap_or_default().to_owned(),
             ..OwnerReference::default()
         })

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use evictlab_case::case_name;
+use evictlab_case::{QUOTA_NAME, case_name};
 use http::Request;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Namespace as ApiNamespace, Pod};
@@ -71,9 +71,6 @@ pub enum StageError {
 /// Maximum time until a new namespace accepts pods. On a slow host kube-controller-manager may lose
 /// its lease and restart.
 const READY_TIMEOUT: Duration = Duration::from_secs(180);
-
-/// Name of the quota of a guarded namespace.
-const QUOTA: &str = "evictlab";
 
 /// Guards of a namespace in a cluster that evictlab does not manage, enforced by the API server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -209,7 +206,7 @@ impl Namespace {
         let quota = json!({
             "apiVersion": "v1",
             "kind": "ResourceQuota",
-            "metadata": {"name": QUOTA},
+            "metadata": {"name": QUOTA_NAME},
             "spec": {"hard": {"count/pods": max_pods.to_string()}},
         });
         self.create_object(&quota).await.map(drop)
