@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use evictlab_case::PodPlacement;
+use evictlab_case::{Case, PodPlacement};
 use evictlab_cluster::workload::{
     Namespace, Placement, StageError, has_pod_template, object_manifest, pod_manifest,
 };
@@ -15,12 +15,22 @@ use tokio::time::Instant;
 use crate::case_runner::error::{CaseError, refusal};
 use crate::case_runner::observe::Observer;
 use crate::case_runner::runner::{CaseRunner, Execution, NodeSpeed, Observed};
+use crate::lease::pod_bounds::PodBounds;
+use crate::lease::privilege::MAX_GRACE_PERIOD;
 use crate::observation::watch::watch_case;
 use crate::pressure::ramp::Ramp;
 use crate::staging::node_setup::set_up_node;
 
-/// Time that a case needs to delete its pods after its deadline, at most.
-const CLEANUP_TIME: Duration = Duration::from_secs(120);
+/// Time that a case needs to delete its pods after its deadline, at most; at the end of it, also pods
+/// with a grace period have ended.
+const CLEANUP_TIME: Duration = Duration::from_secs(MAX_GRACE_PERIOD);
+
+/// Returns the time after which the kubelet begins to end the pods of a case: each has its grace period
+/// left.
+fn lifetime(case: &Case, speed: NodeSpeed) -> Duration {
+    let grace = Duration::from_secs(PodBounds::of(case).longest_grace);
+    speed.deadline(case) + CLEANUP_TIME.saturating_sub(grace)
+}
 
 impl CaseRunner<'_> {
     /// Creates the case's objects and pods and observes them until the case ends.
@@ -40,7 +50,7 @@ impl CaseRunner<'_> {
             PodPlacement::Bound => vec![],
             PodPlacement::Scheduled => node.tolerations().await?,
         };
-        let lifetime = self.leased.policy.as_ref().map(|_| speed.deadline(case) + CLEANUP_TIME);
+        let lifetime = self.leased.policy.as_ref().map(|_| lifetime(case, speed));
         let expiry = self.create_expiry(namespace, lifetime).await?;
         let placement = Placement {
             namespace: &namespace.name,
@@ -126,5 +136,32 @@ impl CaseRunner<'_> {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pods_have_their_grace_period_before_the_end_of_the_cleanup() {
+        let speed = NodeSpeed {
+            container_start: Duration::ZERO,
+            extra_timeout: Duration::ZERO,
+            ramp_duration: Duration::ZERO,
+        };
+        let rows = [
+            ("terminationGracePeriodSeconds: 100,", 20),
+            ("", 90),
+            ("terminationGracePeriodSeconds: 5000,", 0),
+        ];
+        for (grace, after_deadline) in rows {
+            let case: Case = serde_saphyr::from_str(&format!(
+                "{{name: a, about: b, expect: {{}}, pods: [{{spec: {{{grace} containers: [{{name: c}}]}}}}]}}"
+            ))
+            .unwrap();
+            let expected = speed.deadline(&case) + Duration::from_secs(after_deadline);
+            assert_eq!(lifetime(&case, speed), expected, "{grace}");
+        }
     }
 }

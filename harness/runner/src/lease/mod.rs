@@ -4,4 +4,5 @@ pub(crate) mod exclusivity;
 pub(crate) mod leased_node;
 pub(crate) mod node_policy;
 pub(crate) mod pod_bounds;
+pub(crate) mod privilege;
 pub(crate) mod slowdown;

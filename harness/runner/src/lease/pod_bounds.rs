@@ -2,35 +2,22 @@
 //! their manifests allow at most, and their privileges.
 
 use evictlab_case::{
-    Case, ContainerManifest, LocatedPodSpec, PodSpecManifest, QuantityText, ResizableResource,
-    SYSTEM_PRIORITY_CLASSES, case_name,
+    Case, ContainerManifest, EphemeralContainer, LocatedPodSpec, PodSpecManifest, QuantityText,
+    ResizableResource, SYSTEM_PRIORITY_CLASSES,
 };
 use evictlab_cluster::workload::add_default_limits;
 use evictlab_rules::quantity::Quantity;
-use serde_json::{Map, Value};
+use serde::Deserialize;
 
-/// Resources that a pod without limits can exhaust. A memory limit bounds processes, too: the
-/// kernel charges each of them to the memory of its container.
+use crate::lease::privilege::{
+    container_privilege, grace_period, object_privilege, patch_privilege, pod_privilege,
+};
+
+/// Resources that a pod without limits can exhaust. Limits on them do not bound processes and inodes;
+/// the guard of a running case does.
 const RESOURCES: [&str; 2] = ["memory", STORAGE];
 /// The resource that a pod's disk usage counts against.
 const STORAGE: &str = "ephemeral-storage";
-/// Capabilities that the Pod Security Standard `baseline` allows.
-const BASELINE_CAPABILITIES: [&str; 13] = [
-    "AUDIT_WRITE",
-    "CHOWN",
-    "DAC_OVERRIDE",
-    "FOWNER",
-    "FSETID",
-    "KILL",
-    "MKNOD",
-    "NET_BIND_SERVICE",
-    "SETFCAP",
-    "SETGID",
-    "SETPCAP",
-    "SETUID",
-    "SYS_CHROOT",
-];
-
 /// Resources and privileges that the pods of a case can take from a node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PodBounds {
@@ -39,11 +26,13 @@ pub(crate) struct PodBounds {
     /// The first pod that preempts other pods, such as `Pod p has the priority class
     /// system-node-critical`.
     pub preempts: Option<String>,
-    /// The first privilege beyond the Pod Security Standard `baseline`, such as `Pod p uses
-    /// hostPID`.
+    /// The first privilege beyond the Pod Security Standard `baseline` or beyond the namespace of the
+    /// case, such as `Pod p uses hostPID`.
     pub privilege: Option<String>,
     /// Sums of the limits of all pods in bytes, of memory and of ephemeral storage.
     pub limits: [u64; 2],
+    /// Longest termination grace period of a pod, in seconds; 0 without pods.
+    pub longest_grace: u64,
 }
 
 impl PodBounds {
@@ -55,14 +44,18 @@ impl PodBounds {
             bounds.add(&pod, case.pressure.is_none());
         }
         for object in case.objects.iter().chain(case.created_objects()) {
-            bounds.privilege = bounds.privilege.or_else(|| claimed_storage(object));
+            bounds.privilege = bounds.privilege.or_else(|| object_privilege(object));
         }
         for patch in case.patches() {
-            let field = patch.patch.values().find_map(unbounded_field);
-            if let Some(field) = field {
-                let text = || format!("a patch of {} {} sets {field}", patch.kind.as_str(), patch.name);
-                bounds.privilege.get_or_insert_with(text);
-            }
+            bounds.privilege = bounds.privilege.or_else(|| patch_privilege(patch));
+        }
+        for EphemeralContainer { pod, container } in &case.ephemeral_containers {
+            let privilege = match ContainerManifest::deserialize(container) {
+                Ok(container) => container_privilege(&container),
+                Err(error) => Some(format!("fields that are not valid ({error})")),
+            };
+            let text = |privilege| format!("an ephemeral container of Pod {pod} uses {privilege}");
+            bounds.privilege = bounds.privilege.or_else(|| privilege.map(text));
         }
         // In addition to the limits that they replace: a bound, not the exact sum.
         let resized = case.resizes().filter_map(|resize| resize.limits.get(&ResizableResource::Memory));
@@ -74,7 +67,7 @@ impl PodBounds {
     }
 
     fn add(&mut self, pod: &LocatedPodSpec, with_default_limits: bool) {
-        let LocatedPodSpec { object, replicas: count, is_completed, .. } = pod;
+        let LocatedPodSpec { object, is_completed, .. } = pod;
         let mut spec = match pod.parse() {
             Ok(spec) => spec,
             Err(error) => {
@@ -95,51 +88,22 @@ impl PodBounds {
         if let Some(class) = class.filter(|class| SYSTEM_PRIORITY_CLASSES.contains(class)) {
             self.preempts.get_or_insert_with(|| format!("{object} has the priority class {class}"));
         }
-        if let Some(privilege) = privilege(&spec) {
+        self.longest_grace = self.longest_grace.max(grace_period(&spec));
+        if let Some(privilege) = pod_privilege(&spec) {
             self.privilege.get_or_insert_with(|| format!("{object} uses {privilege}"));
         }
+        // The disk of an ended pod is in use until the pod is deleted.
+        let counts = [pod.replicas, pod.total];
         for (index, resource) in RESOURCES.iter().enumerate() {
             let of_pod = spec.resources.as_ref().and_then(|resources| bytes(resources.limit(resource)?));
             let of_containers = spec.all_containers().filter_map(|container| limit(container, resource));
             let bytes = of_pod.unwrap_or_else(|| of_containers.fold(0, u64::saturating_add));
-            self.limits[index] = self.limits[index].saturating_add(bytes.saturating_mul(*count));
+            self.limits[index] = self.limits[index].saturating_add(bytes.saturating_mul(counts[index]));
             if let Some(container) = unlimited(&spec, resource).filter(|_| of_pod.is_none()) {
                 let text = || format!("container {container} of {object} has no {resource} limit");
                 self.unlimited.get_or_insert_with(text);
             }
         }
-    }
-}
-
-/// Returns the storage of the cluster that an object claims: it outlives the node, costs what the
-/// provisioner costs, and may be kept when the claim is deleted.
-fn claimed_storage(object: &Map<String, Value>) -> Option<String> {
-    let kind = object.get("kind").and_then(Value::as_str).unwrap_or_default();
-    let has_templates = object.get("spec").and_then(|spec| spec["volumeClaimTemplates"].as_array());
-    let claims = ["PersistentVolume", "PersistentVolumeClaim", "VolumeSnapshot"].contains(&kind)
-        || has_templates.is_some_and(|templates| !templates.is_empty());
-    claims.then(|| format!("{kind} {} claims storage of the cluster", case_name(object).unwrap_or_default()))
-}
-
-/// Returns a field of a patch by which pods leave the nodes of the run, preempt other pods, or claim
-/// storage of the cluster.
-fn unbounded_field(value: &Value) -> Option<&'static str> {
-    const FIELDS: [&str; 7] = [
-        "nodeName",
-        "nodeSelector",
-        "affinity",
-        "priorityClassName",
-        "schedulerName",
-        "ephemeral",
-        "volumeClaimTemplates",
-    ];
-    match value {
-        Value::Object(map) => {
-            let own = FIELDS.into_iter().find(|field| map.contains_key(*field));
-            own.or_else(|| map.values().find_map(unbounded_field))
-        }
-        Value::Array(items) => items.iter().find_map(unbounded_field),
-        _ => None,
     }
 }
 
@@ -164,40 +128,6 @@ fn bytes(quantity: Quantity) -> Option<u64> {
     u64::try_from(quantity.value()).ok().filter(|bytes| *bytes > 0)
 }
 
-/// Returns the first privilege of a pod beyond the Pod Security Standard `baseline`. The API server
-/// enforces the whole standard; this is for a reason that names the field.
-fn privilege(spec: &PodSpecManifest) -> Option<String> {
-    let shared = [("hostNetwork", spec.host_network), ("hostPID", spec.host_pid), ("hostIPC", spec.host_ipc)];
-    if let Some((field, _)) = shared.into_iter().find(|(_, is_shared)| *is_shared == Some(true)) {
-        return Some(field.to_owned());
-    }
-    let mut volumes = spec.volumes.iter().flatten();
-    if let Some(path) = volumes.find_map(|volume| volume.host_path.as_ref()?.path.as_ref()) {
-        return Some(format!("a hostPath volume ({path})"));
-    }
-    if spec.volumes.iter().flatten().any(|volume| volume.other.contains_key("ephemeral")) {
-        return Some("storage of the cluster (an ephemeral volume)".to_owned());
-    }
-    if let Some(host) = &spec.node_name {
-        return Some(format!("a node of its own choice (nodeName: {host})"));
-    }
-    spec.all_containers().find_map(container_privilege)
-}
-
-fn container_privilege(container: &ContainerManifest) -> Option<String> {
-    let security = container.security_context.as_ref();
-    if security.is_some_and(|security| security.privileged == Some(true)) {
-        return Some("a privileged container".to_owned());
-    }
-    let capabilities = security.and_then(|security| security.capabilities.as_ref());
-    let mut added = capabilities.and_then(|capabilities| capabilities.add.as_ref()).into_iter().flatten();
-    if let Some(capability) = added.find(|name| !BASELINE_CAPABILITIES.contains(&name.as_str())) {
-        return Some(format!("the capability {capability}"));
-    }
-    let mut ports = container.ports.iter().flatten();
-    ports.any(|port| port.host_port.is_some_and(|port| port > 0)).then(|| "a hostPort".to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -207,27 +137,37 @@ mod tests {
         PodBounds::of(&serde_saphyr::from_str(&yaml).unwrap())
     }
 
+    impl PodBounds {
+        /// Bounds of pods with the default grace period.
+        fn graceful() -> Self {
+            Self { longest_grace: 30, ..Self::default() }
+        }
+    }
+
     #[test]
     fn limits_of_all_containers_or_of_the_pod_bound_it() {
         let limits = "resources: {limits: {memory: 64Mi, ephemeral-storage: 1Mi}}";
         let both = format!(
             "[{{metadata: {{name: p}}, spec: {{initContainers: [{{name: i, {limits}}}], containers: [{{name: c, {limits}}}]}}}}]"
         );
-        assert_eq!(bounds(&both), PodBounds { limits: [128 << 20, 2 << 20], ..PodBounds::default() });
+        assert_eq!(bounds(&both), PodBounds { limits: [128 << 20, 2 << 20], ..PodBounds::graceful() });
         let pod_level = "[{metadata: {name: p}, spec: {resources: {limits: {memory: 10Mi}},
             containers: [{name: c, resources: {limits: {ephemeral-storage: 1Mi}}}, {name: d}]}}]";
-        assert_eq!(bounds(pod_level), PodBounds { limits: [10 << 20, 1 << 20], ..PodBounds::default() });
+        assert_eq!(bounds(pod_level), PodBounds { limits: [10 << 20, 1 << 20], ..PodBounds::graceful() });
         let deployment =
-            "[], objects: [{kind: Deployment, metadata: {name: d}, spec: {replicas: 3, template: {spec: {
+            "[], objects: [{apiVersion: apps/v1, kind: Deployment, metadata: {name: d}, spec: {replicas: 3, template: {spec: {
             containers: [{name: c, resources: {limits: {memory: 1Mi, ephemeral-storage: 2Mi}}}]}}}}]";
-        assert_eq!(bounds(deployment), PodBounds { limits: [3 << 20, 6 << 20], ..PodBounds::default() });
+        assert_eq!(bounds(deployment), PodBounds { limits: [3 << 20, 6 << 20], ..PodBounds::graceful() });
+        let job = "[], objects: [{apiVersion: batch/v1, kind: Job, metadata: {name: j}, spec: {completions: 300, template: {spec: {
+            containers: [{name: c, resources: {limits: {memory: 1Mi, ephemeral-storage: 1Gi}}}]}}}}]";
+        assert_eq!(bounds(job).limits, [1 << 20, 300 << 30], "ended pods keep their disk");
         let resized = format!(
             "[{{metadata: {{name: p}}, spec: {{containers: [{{name: c, {limits}}}]}}}}],
             do: [{{resize: {{pod: p, requests: {{memory: 1Mi}}, limits: {{memory: 3Gi}}}}}}]"
         );
         assert_eq!(
             bounds(&resized),
-            PodBounds { limits: [(3 << 30) + (64 << 20), 1 << 20], ..PodBounds::default() }
+            PodBounds { limits: [(3 << 30) + (64 << 20), 1 << 20], ..PodBounds::graceful() }
         );
         let rows = [
             ("containers: [{name: c}]", None),
@@ -270,7 +210,7 @@ mod tests {
             assert_eq!(found.unlimited.is_some(), row.contains("containers"), "{row}: {found:?}");
         }
         let placed = format!(
-            "[], objects: [{{kind: Deployment, metadata: {{name: d}}, spec: {{template: {{spec: {{{container}}}}}}}}}]"
+            "[], objects: [{{apiVersion: apps/v1, kind: Deployment, metadata: {{name: d}}, spec: {{template: {{spec: {{{container}}}}}}}}}]"
         );
         assert!(bounds(&placed).privilege.is_none() && bounds(&placed).unlimited.is_none());
         let zero =
@@ -292,7 +232,9 @@ mod tests {
                 "PersistentVolumeClaim big claims storage of the cluster",
             ),
             (
-                format!("[], objects: [{{kind: StatefulSet, metadata: {{name: s}}, spec: {{{template}}}}}]"),
+                format!(
+                    "[], objects: [{{apiVersion: apps/v1, kind: StatefulSet, metadata: {{name: s}}, spec: {{{template}}}}}]"
+                ),
                 "StatefulSet s claims storage of the cluster",
             ),
             (
@@ -306,7 +248,7 @@ mod tests {
                     .to_owned(),
                 "Pod p uses storage of the cluster (an ephemeral volume)",
             ),
-            ("[], objects: [{kind: StatefulSet, metadata: {name: s}}]".to_owned(), ""),
+            ("[], objects: [{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: s}}]".to_owned(), ""),
         ];
         for (pods, expected) in rows {
             assert_eq!(bounds(&pods).privilege.unwrap_or_default(), expected, "{pods}");
@@ -331,7 +273,34 @@ mod tests {
             ("hostNetwork: true", "Pod p uses hostNetwork"),
             ("hostPID: false", ""),
             ("volumes: [{name: v, hostPath: {path: /}}]", "Pod p uses a hostPath volume (/)"),
+            (
+                "terminationGracePeriodSeconds: 2592000",
+                "Pod p uses a termination grace period of 2592000 s, more than 120 s",
+            ),
+            ("terminationGracePeriodSeconds: 120", ""),
             ("nodeName: other", "Pod p uses a node of its own choice (nodeName: other)"),
+            ("volumes: [{name: v, nfs: {server: a, path: /}}]", "Pod p uses a volume of type nfs"),
+            ("volumes: [{name: v, csi: {driver: a}}]", "Pod p uses a volume of type csi"),
+            (
+                "volumes: [{name: v}, {name: w, emptyDir: {}}, {name: x, projected: {sources: [{secret: {}}]}}]",
+                "",
+            ),
+            (
+                "volumes: [{name: v, projected: {sources: [{serviceAccountToken: {path: t}}]}}]",
+                "Pod p uses a token of the API (serviceAccountToken)",
+            ),
+            (
+                "automountServiceAccountToken: true",
+                "Pod p uses a token of the API (automountServiceAccountToken)",
+            ),
+            ("automountServiceAccountToken: false", ""),
+            ("securityContext: {seccompProfile: {type: Unconfined}}", "Pod p uses seccompProfile Unconfined"),
+            (
+                "securityContext: {sysctls: [{name: kernel.msgmax, value: '1'}]}",
+                "Pod p uses the sysctl kernel.msgmax",
+            ),
+            ("securityContext: {sysctls: [{name: net.ipv4.tcp_syncookies, value: '1'}]}", ""),
+            ("securityContext: {seLinuxOptions: {type: spc_t}}", "Pod p uses seLinuxOptions"),
         ];
         for (spec, expected) in rows {
             let found = bounds(&format!("[{{metadata: {{name: p}}, spec: {{containers: [], {spec}}}}}]"));
@@ -346,16 +315,104 @@ mod tests {
             ("securityContext: {capabilities: {add: [KILL]}}", ""),
             ("ports: [{containerPort: 80, hostPort: 80}]", "Pod p uses a hostPort"),
             ("ports: [{containerPort: 80}]", ""),
+            ("securityContext: {procMount: Unmasked}", "Pod p uses procMount Unmasked"),
+            (
+                "securityContext: {appArmorProfile: {type: Unconfined}}",
+                "Pod p uses appArmorProfile Unconfined",
+            ),
+            ("securityContext: {seccompProfile: {type: RuntimeDefault}, runAsUser: 0}", ""),
         ];
         for (container, expected) in rows {
             let found = bounds(&format!(
                 "[{{metadata: {{name: p}}, spec: {{containers: [{{name: c, {container}}}]}}}}]"
             ));
             assert_eq!(found.privilege.unwrap_or_default(), expected);
+            let ephemeral = bounds(&format!(
+                "[], ephemeral-containers: [{{pod: p, container: {{name: c, {container}}}}}]"
+            ));
+            let expected = expected.replace("Pod p", "an ephemeral container of Pod p");
+            assert_eq!(ephemeral.privilege.unwrap_or_default(), expected);
         }
         let critical =
             "[{metadata: {name: p}, spec: {containers: [], priorityClassName: system-node-critical}}]";
         let expected = "Pod p has the priority class system-node-critical";
         assert_eq!(bounds(critical).preempts.as_deref(), Some(expected));
+    }
+
+    /// Objects of other kinds create pods without limits, grant rights, or take traffic of others.
+    #[test]
+    fn objects_that_act_beyond_their_namespace_are_privileges() {
+        let rows = [
+            ("apiVersion: v1, kind: ConfigMap", ""),
+            ("apiVersion: v1, kind: Service, spec: {ports: [{port: 80}]}", ""),
+            ("apiVersion: v1, kind: Service, spec: {type: ClusterIP}", ""),
+            ("apiVersion: policy/v1, kind: PodDisruptionBudget", ""),
+            ("apiVersion: apps/v1, kind: StatefulSet", ""),
+            (
+                "apiVersion: v1, kind: Service, spec: {type: LoadBalancer}",
+                "Service o has type LoadBalancer, which affects more than its namespace",
+            ),
+            (
+                "apiVersion: v1, kind: Service, spec: {externalIPs: [10.0.0.1]}",
+                "Service o has externalIPs, which affects more than its namespace",
+            ),
+            (
+                "apiVersion: serving.knative.dev/v1, kind: Service",
+                "Service o may affect more than its namespace",
+            ),
+            (
+                "apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, spec: {minReplicas: 200}",
+                "HorizontalPodAutoscaler o may affect more than its namespace",
+            ),
+            (
+                "apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding",
+                "RoleBinding o may affect more than its namespace",
+            ),
+            (
+                "apiVersion: tekton.dev/v1, kind: TaskRun, spec: {steps: []}",
+                "TaskRun o may affect more than its namespace",
+            ),
+            ("apiVersion: v1, kind: Namespace", "Namespace o may affect more than its namespace"),
+            ("kind: Deployment", "Deployment o may affect more than its namespace"),
+        ];
+        for (object, expected) in rows {
+            let object = format!("{{metadata: {{name: o}}, {object}}}");
+            for place in ["objects: [OBJECT]", "do: [{create: OBJECT}]"] {
+                let found = bounds(&format!("[], {}", place.replace("OBJECT", &object)));
+                assert_eq!(found.privilege.unwrap_or_default(), expected, "{place} {object}");
+            }
+        }
+        let rows = [
+            ("kind: Service, name: o, patch: {spec: {type: NodePort}}", "Service o sets type NodePort"),
+            (
+                "kind: Deployment, name: o, patch: {metadata: {ownerReferences: null}}",
+                "Deployment o sets ownerReferences",
+            ),
+            (
+                "kind: Deployment, name: o, patch: {spec: {template: {spec: {volumes: []}}}}",
+                "Deployment o sets spec.template.spec",
+            ),
+            ("kind: Deployment, name: o, patch: {spec: {template: {metadata: {labels: {a: b}}}}}", ""),
+            ("kind: Deployment, name: o, patch: {spec: {replicas: 2, strategy: {type: Recreate}}}", ""),
+        ];
+        for (patch, expected) in rows {
+            let found = bounds(&format!("[], do: [{{patch: {{{patch}}}}}]")).privilege.unwrap_or_default();
+            assert_eq!(found.strip_prefix("a patch of ").unwrap_or_default(), expected, "{patch}");
+        }
+    }
+
+    #[test]
+    fn no_built_in_case_needs_a_privilege_beyond_the_host() {
+        let cases = concat!(env!("CARGO_MANIFEST_DIR"), "/../../cases");
+        let cases = evictlab_case::load(&evictlab_case::Source::Dir(cases.into())).unwrap();
+        assert!(cases.len() > 100, "{}", cases.len());
+        let privileges = cases.iter().filter_map(|case| {
+            let privilege = PodBounds::of(&case.case).privilege?;
+            Some((case.case.name.as_str(), privilege))
+        });
+        let unexpected: Vec<_> = privileges
+            .filter(|(_, privilege)| !privilege.contains("hostPath") && !privilege.ends_with("uses hostPID"))
+            .collect();
+        assert_eq!(unexpected, []);
     }
 }
