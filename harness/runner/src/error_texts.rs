@@ -23,6 +23,7 @@ use crate::dispatch::cluster_run::PrepareError;
 use crate::dispatch::plan_cases::NoUsableNode;
 use crate::lease::leased_node::LeaseError;
 use crate::lease::node_policy::PlanError;
+use crate::lease::pressure_permits::PermitsLost;
 use crate::observation::collect::FinalPodsError;
 use crate::pressure::host_budget::{HostError, HostTooSmall};
 use crate::pressure::skip_reason::SkipReason;
@@ -84,6 +85,7 @@ fn cases() -> Vec<String> {
             source: ExpressionError::NoValue(text("pods.web.status.reason is not a number")),
         }),
         row(CaseError::EndedByGuard(text("a pod of another namespace arrived"))),
+        row(CaseError::PermitsLost(PermitsLost(text("condition MemoryPressure is True")))),
         row(CaseError::Interrupted),
     ]
 }
@@ -102,6 +104,7 @@ fn nodes() -> Vec<String> {
         row(LeaseError::Node(node_error())),
         row(LeaseError::Recovery(RecoveryError::NotRecovered { node: worker(), stalled: stalled() })),
         row(LeaseError::Leftover { namespace: text("evictlab-web"), source: stage_error() }),
+        row(PermitsLost(text("condition MemoryPressure is True"))),
         row(PlanError::Skip(SkipReason::Cordoned)),
         row(PlanError::Node(node_error())),
         row(too_small()),
@@ -136,6 +139,7 @@ fn skips() -> Vec<String> {
         }),
         row(SkipReason::Privileged(text("pod web is privileged"))),
         row(SkipReason::LimitsOverCap { limits: 900 * MIB, cap: 512 * MIB }),
+        row(SkipReason::LimitsOverRoom { resource: "memory", limits: 900 * MIB, room: 512 * MIB }),
         row(SkipReason::Configuration(text("eviction-hard"))),
         row(SkipReason::ChangesNode(text("drain"))),
         row(SkipReason::RunsCommands),

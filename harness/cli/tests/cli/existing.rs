@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use k8s_openapi::api::core::v1::{Container, Namespace, Pod, ResourceQuota};
+use k8s_openapi::api::core::v1::{Container, Namespace, Node, Pod, ResourceQuota};
 use kube::Api;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, from_value, json};
@@ -466,6 +466,35 @@ fn one_node_at_a_time_is_under_pressure() {
         most
     };
     assert_eq!((run(&[]), run(&["--max-starved-nodes", "2"])), (1, 2));
+}
+
+/// The next case waits until the node of the last one does not report pressure any more.
+#[test]
+fn a_node_keeps_its_permit_until_it_has_recovered() {
+    let options = ["--kubelet", "v1.36", "--nodes", "3", "--node-memory", "1Gi", "--eviction-hard"];
+    let period = ["memory.available<200Mi", "--eviction-pressure-transition-period", "20s"];
+    let cluster = ServedCluster::with(&[&options[..], &period].concat());
+    let arguments = ["message/sidecars-are-named", "--repeat", "2", "--nodes-per-version", "3"];
+    let selected = ["--node-selector", "kubernetes.io/os=linux", "--allow-disruption"];
+    let (mut run, results) =
+        cluster.start_until("run", &[&arguments[..], &selected].concat(), "case-started");
+    let most = cluster.block_on(async |client| {
+        let nodes: Api<Node> = Api::all(client);
+        let mut most = 0;
+        while run.try_wait().unwrap().is_none() {
+            let listed = nodes.list(&Default::default()).await.unwrap().items;
+            let has_pressure = |node: &&Node| {
+                let conditions = node.status.iter().flat_map(|status| status.conditions.iter().flatten());
+                conditions.into_iter().any(|one| one.type_ == "MemoryPressure" && one.status == "True")
+            };
+            most = most.max(listed.iter().filter(has_pressure).count());
+            tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+        }
+        most
+    });
+    let ended: Vec<Value> =
+        events(&results).into_iter().filter(|event| event["what"] == "case-ended").collect();
+    assert_eq!((most, ended.len()), (1, 2), "{ended:?}");
 }
 
 /// As in a pod: no kubeconfig, the address in the environment, and the files of the service

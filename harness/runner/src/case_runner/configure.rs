@@ -46,7 +46,7 @@ impl CaseRunner<'_> {
     ) -> Result<StateBefore, CaseError> {
         let node = &self.leased.node;
         if self.leased.policy.is_some() {
-            if self.case.case.pressure.is_some() {
+            if self.leased.may_starve(&self.case.case) {
                 self.leased.mark_dirty().await;
             }
             observations.configz = Recorded::decode(node.configz().await?)?;

@@ -11,6 +11,7 @@ use evictlab_judge::{CaseResult, InconclusiveReason, Phase, Verdict};
 
 use crate::lease::leased_node::LeaseError;
 use crate::lease::node_policy::PlanError;
+use crate::lease::pressure_permits::PermitsLost;
 use crate::pressure::host_budget::{HostError, HostTooSmall};
 use crate::pressure::skip_reason::SkipReason;
 
@@ -93,6 +94,9 @@ pub(crate) enum CaseError {
     /// The case would have harmed others on a node that evictlab does not manage.
     #[error("failed to complete the case: {0}")]
     EndedByGuard(String),
+    /// No further node may come under pressure.
+    #[error(transparent)]
+    PermitsLost(#[from] PermitsLost),
     /// The run was interrupted.
     #[error("interrupted")]
     Interrupted,

@@ -2,82 +2,188 @@
 
 use std::time::Duration;
 
-use evictlab_cluster::PressureForbidden;
 use evictlab_cluster::workload::Namespace;
+use evictlab_cluster::{NodeError, PressureForbidden};
 use evictlab_rules::quantity::MIB;
 use evictlab_rules::summary::Sample;
 use serde::Deserialize;
 use serde_json::Value;
-use tokio::sync::SemaphorePermit;
+use tokio::time::{Instant, timeout};
 
 use crate::case_runner::error::CaseError;
 use crate::case_runner::runner::CaseRunner;
 use crate::lease::node_policy::NodePolicy;
+use crate::pressure::room::NodeRoom;
 
 /// Interval of the checks.
 const INTERVAL: Duration = Duration::from_secs(5);
+/// Limit for the requests of one check.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(10);
+/// Limit for a case that may put its node under pressure, without a successful check.
+const UNCHECKED_LIMIT: Duration = Duration::from_secs(30);
 /// Memory or disk that the pods of a case may take beyond `--pressure-cap`: page cache and
 /// containers without load.
 const MARGIN: u64 = 256 * MIB;
+/// Memory or disk above its thresholds that a node keeps during a case that may not put it under
+/// pressure.
+const MIN_ROOM: u64 = 64 * MIB;
+/// Processes and inodes that the pods of a case may take: limits on memory and disk do not bound them,
+/// and nodes have at least 32,768 process ids.
+const MAX_PROCESSES: u64 = 10_000;
+const MAX_INODES: u64 = 1_000_000;
+
+/// Reason why a case does not go on.
+enum CheckError {
+    /// The case harms the node or others.
+    Harmful(String),
+    /// The node could not be checked.
+    Unknown(String),
+}
 
 impl CaseRunner<'_> {
     /// Waits until the case must end early on a node that evictlab does not manage; forever on
-    /// other nodes. The case ends when the run has lost the node, when pods of others have arrived
-    /// on a node under pressure, and when its pods take more than the cap.
+    /// other nodes. The case ends when
+    /// - the run has lost the node,
+    /// - its pods take more than the cap, or too many inodes or processes,
+    /// - it may put the node under pressure, and pods of others have arrived, or the node could not be
+    ///   checked for 30 s,
+    /// - it may not, and the node has come close to a threshold.
     pub(super) async fn guard(&self, namespace: &Namespace) -> CaseError {
         let Some(policy) = &self.leased.policy else { return std::future::pending().await };
+        let may_starve = policy.may_starve(&self.case.case);
+        let mut checks = Checks { may_starve, last_success: Instant::now() };
         loop {
             tokio::time::sleep(INTERVAL).await;
-            if let Err(error) = self.check_node(policy, namespace).await {
-                return error;
+            if let Err(lost) = self.leased.node.backend().confirm_held().await {
+                return lost.into();
+            }
+            let check = timeout(CHECK_TIMEOUT, self.check_node(policy, namespace, may_starve)).await;
+            let check = check.unwrap_or_else(|_| Err(CheckError::Unknown("no answer".to_owned())));
+            if let Some(why) = checks.reason_to_end(check) {
+                return CaseError::EndedByGuard(why);
             }
         }
     }
 
-    async fn check_node(&self, policy: &NodePolicy, namespace: &Namespace) -> Result<(), CaseError> {
+    async fn check_node(
+        &self,
+        policy: &NodePolicy,
+        namespace: &Namespace,
+        may_starve: bool,
+    ) -> Result<(), CheckError> {
         let node = &self.leased.node;
-        node.backend().confirm_held().await?;
-        if !policy.may_starve(&self.case.case) {
+        let unknown = |error: NodeError| CheckError::Unknown(error.to_string());
+        if may_starve && !policy.allows_other_pods() {
+            let others = node.other_pods().await.map_err(unknown)?;
+            if !others.is_empty() {
+                let forbidden = PressureForbidden::InUse(others);
+                return Err(CheckError::Harmful(format!("it puts its node under pressure, {forbidden}")));
+            }
+        }
+        let summary = node.summary().await.map_err(unknown)?;
+        let used =
+            Usage::of(&summary, &namespace.name).map_err(|error| CheckError::Unknown(error.to_string()))?;
+        used.check(policy.max_pressure_bytes()).map_err(CheckError::Harmful)?;
+        if may_starve {
             return Ok(());
         }
-        // A request that fails is repeated with the next check.
-        let others = node.other_pods().await.unwrap_or_default();
-        if !others.is_empty() && !policy.allows_other_pods() {
-            let forbidden = PressureForbidden::InUse(others);
-            return Err(CaseError::EndedByGuard(format!("it puts its node under pressure, {forbidden}")));
-        }
-        let used = node.summary().await.map(|summary| most_used(&summary, &namespace.name)).unwrap_or(0);
-        let cap = policy.max_pressure_bytes();
-        if used > cap.saturating_add(MARGIN) {
-            let (used, cap) = (used / MIB, cap / MIB);
-            return Err(CaseError::EndedByGuard(format!(
-                "its pods took {used}Mi of memory or disk, more than the cap of {cap}Mi (--pressure-cap)"
-            )));
-        }
-        Ok(())
+        let room = policy.room(&summary).map_err(|why| CheckError::Unknown(why.to_string()))?;
+        check_room(room).map_err(CheckError::Harmful)
     }
 
-    /// Waits until the node may come under pressure beside the others (`--max-starved-nodes`).
-    pub(super) async fn acquire_starvation(&self) -> Result<Option<SemaphorePermit<'_>>, CaseError> {
+    /// Waits until the node may come under pressure beside the others (`--max-starved-nodes`), if the
+    /// case may put it there. The node keeps the permit until it has recovered.
+    pub(super) async fn acquire_pressure_permit(&self) -> Result<(), CaseError> {
         let may_starve = self.leased.policy.as_ref().is_some_and(|policy| policy.may_starve(&self.case.case));
-        let Some(nodes) = self.starved_nodes.filter(|_| may_starve) else { return Ok(None) };
-        let acquire = async { Ok::<_, CaseError>(nodes.acquire().await.ok()) };
-        self.cancellable(acquire).await
+        let Some(permits) = self.pressure_permits.filter(|_| may_starve) else { return Ok(()) };
+        self.cancellable(self.leased.acquire_pressure_permit(permits)).await
     }
 }
 
-/// Returns the memory or the disk space of the pods of a namespace by a Summary, in bytes,
-/// whichever is more.
-fn most_used(summary: &Value, namespace: &str) -> u64 {
-    let Ok(sample) = Sample::deserialize(summary) else { return 0 };
-    let pods = sample.pods.iter().filter(|pod| pod.pod_ref.namespace == namespace);
-    let used = pods.map(|pod| {
-        let memory = pod.memory.as_ref().and_then(|memory| memory.working_set_bytes);
-        let disk = pod.ephemeral_storage.as_ref().and_then(|disk| disk.used_bytes);
-        [memory, disk].map(|bytes| u64::try_from(bytes.unwrap_or(0)).unwrap_or(0))
-    });
-    let [memory, disk] = used.fold([0, 0], |sum: [u64; 2], pod| [sum[0] + pod[0], sum[1] + pod[1]]);
-    memory.max(disk)
+/// The checks of a case.
+struct Checks {
+    may_starve: bool,
+    last_success: Instant,
+}
+
+impl Checks {
+    /// Returns why the case ends after a check. Without pressure, the limits of the pods suffice while
+    /// its node cannot be checked.
+    fn reason_to_end(&mut self, check: Result<(), CheckError>) -> Option<String> {
+        match check {
+            Ok(()) => {
+                self.last_success = Instant::now();
+                None
+            }
+            Err(CheckError::Harmful(why)) => Some(why),
+            Err(CheckError::Unknown(why)) => {
+                let unchecked = self.last_success.elapsed();
+                let seconds = unchecked.as_secs();
+                (self.may_starve && unchecked >= UNCHECKED_LIMIT)
+                    .then(|| format!("its node could not be checked for {seconds} s: {why}"))
+            }
+        }
+    }
+}
+
+/// Returns an error if a node has come close to a threshold.
+fn check_room(room: NodeRoom) -> Result<(), String> {
+    let [memory, disk] = [room.memory, room.disk].map(|bytes| bytes / MIB);
+    if room.memory.min(room.disk) >= MIN_ROOM {
+        return Ok(());
+    }
+    Err(format!("its node came close to its thresholds: {memory}Mi of memory and {disk}Mi of disk are left"))
+}
+
+/// Resources that the pods of a namespace take, by a Summary.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Usage {
+    /// Memory, in bytes.
+    memory: u64,
+    /// Disk, in bytes.
+    disk: u64,
+    inodes: u64,
+    processes: u64,
+}
+
+impl Usage {
+    /// # Errors
+    /// The Summary has another shape.
+    fn of(summary: &Value, namespace: &str) -> Result<Self, serde_json::Error> {
+        let sample = Sample::deserialize(summary)?;
+        let pods = sample.pods.iter().filter(|pod| pod.pod_ref.namespace == namespace);
+        let amount = |amount: Option<i64>| amount.and_then(|amount| u64::try_from(amount).ok()).unwrap_or(0);
+        Ok(pods.fold(Self::default(), |sum, pod| {
+            let disk = pod.ephemeral_storage.as_ref();
+            Self {
+                memory: sum.memory.saturating_add(amount(pod.working_set())),
+                disk: sum.disk.saturating_add(amount(disk.and_then(|disk| disk.used_bytes))),
+                inodes: sum.inodes.saturating_add(amount(disk.and_then(|disk| disk.inodes_used))),
+                processes: sum
+                    .processes
+                    .saturating_add(amount(pod.process_stats.as_ref().and_then(|stats| stats.process_count))),
+            }
+        }))
+    }
+
+    /// Returns an error if it is more than a case may take. `cap`: memory or disk, in bytes.
+    fn check(self, cap: u64) -> Result<(), String> {
+        let bytes = self.memory.max(self.disk);
+        if bytes > cap.saturating_add(MARGIN) {
+            let (used, cap) = (bytes / MIB, cap / MIB);
+            return Err(format!(
+                "its pods took {used}Mi of memory or disk, more than the cap of {cap}Mi (--pressure-cap)"
+            ));
+        }
+        for (used, most, name) in
+            [(self.inodes, MAX_INODES, "inodes"), (self.processes, MAX_PROCESSES, "processes")]
+        {
+            if used > most {
+                return Err(format!("its pods took {used} {name}, more than {most}"));
+            }
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]
@@ -85,19 +191,70 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    fn usage(pods: &[Value], namespace: &str) -> Usage {
+        Usage::of(&json!({"node": {}, "pods": pods}), namespace).unwrap()
+    }
+
     #[test]
     fn sums_the_pods_of_the_namespace() {
         let pod = |namespace: &str, memory: u64, disk: u64| {
             json!({
                 "podRef": {"name": "p", "namespace": namespace, "uid": ""},
                 "memory": {"workingSetBytes": memory},
-                "ephemeral-storage": {"usedBytes": disk},
+                "ephemeral-storage": {"usedBytes": disk, "inodesUsed": 2},
+                "process_stats": {"process_count": 3},
             })
         };
-        let summary = json!({"node": {}, "pods": [pod("a", 10, 1), pod("b", 500, 500), pod("a", 20, 70)]});
-        assert_eq!(
-            (most_used(&summary, "a"), most_used(&summary, "b"), most_used(&summary, "c")),
-            (71, 500, 0)
-        );
+        let pods = [pod("a", 10, 1), pod("b", 500, 500), pod("a", 20, 70)];
+        assert_eq!(usage(&pods, "a"), Usage { memory: 30, disk: 71, inodes: 4, processes: 6 });
+        assert_eq!(usage(&pods, "c"), Usage::default());
+        let huge = pod("a", i64::MAX as u64, 0);
+        let sum = usage(&[huge.clone(), huge.clone(), huge], "a");
+        assert_eq!(sum.memory, u64::MAX, "the sum does not overflow");
+        let wrapped = pod("a", 5, u64::MAX);
+        assert_eq!(usage(&[wrapped], "a").memory, 5, "a wrapped difference does not hide the pod");
+        assert!(Usage::of(&json!({"node": {}, "pods": 3}), "a").is_err());
+    }
+
+    #[test]
+    fn pods_take_at_most_the_cap_and_few_inodes_and_processes() {
+        let cap = 100 * MIB;
+        let rows = [
+            (Usage { memory: cap + MARGIN, disk: cap, inodes: MAX_INODES, processes: MAX_PROCESSES }, ""),
+            (Usage { disk: cap + MARGIN + 1, ..Usage::default() }, "356Mi of memory or disk"),
+            (Usage { inodes: 10_000_000, ..Usage::default() }, "10000000 inodes, more than 1000000"),
+            (Usage { processes: 30_000, ..Usage::default() }, "30000 processes, more than 10000"),
+        ];
+        for (used, expected) in rows {
+            let error = used.check(cap).err().unwrap_or_default();
+            assert!(error.contains(expected) && error.is_empty() == expected.is_empty(), "{used:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_case_ends_when_its_node_comes_close_to_a_threshold() {
+        let check = |memory: u64, disk: u64| check_room(NodeRoom { memory: memory * MIB, disk: disk * MIB });
+        assert_eq!(check(64, 64), Ok(()));
+        for (memory, disk) in [(63, 1000), (1000, 0)] {
+            let why = check(memory, disk).unwrap_err();
+            assert!(why.ends_with(&format!("{memory}Mi of memory and {disk}Mi of disk are left")), "{why}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_case_under_pressure_ends_without_checks_and_others_do_not() {
+        let unknown = || Err(CheckError::Unknown("no answer".to_owned()));
+        for may_starve in [true, false] {
+            let mut checks = Checks { may_starve, last_success: Instant::now() };
+            tokio::time::advance(Duration::from_secs(29)).await;
+            assert_eq!(checks.reason_to_end(unknown()), None);
+            assert_eq!(checks.reason_to_end(Ok(())), None);
+            tokio::time::advance(Duration::from_secs(30)).await;
+            let why = checks.reason_to_end(unknown());
+            let expected = "its node could not be checked for 30 s: no answer";
+            assert_eq!(why.as_deref(), may_starve.then_some(expected));
+            let harmful = Err(CheckError::Harmful("why".to_owned()));
+            assert_eq!(checks.reason_to_end(harmful).as_deref(), Some("why"));
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! Progress events of a case.
 
+use evictlab_case::{Pressure, PressureSignal};
 use evictlab_evidence::{Observations, RecordedEvent};
 use evictlab_judge::Phase;
 use evictlab_report::RunEventKind;
@@ -9,8 +10,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::case_runner::runner::CaseRunner;
-use crate::pressure::plan::effective_threshold;
-use crate::pressure::signal_status::available;
+use crate::pressure::plan::tested_threshold;
+use crate::pressure::thresholds::format_amount;
 
 impl CaseRunner<'_> {
     /// Reports a step of a phase.
@@ -27,24 +28,35 @@ impl CaseRunner<'_> {
         }
     }
 
-    /// Reports the container with the largest working set, and the distance to the threshold.
+    /// Reports the distance to the threshold, and the container with the largest working set unless the
+    /// pressure is on another resource.
     pub(super) fn report_usage(&self, sample: &Value, observations: &Observations) {
         let Ok(pods) = Sample::deserialize(sample).map(|sample| sample.pods) else { return };
-        let Some((name, working_set)) = largest_working_set(&pods) else { return };
-        let distance = self.distance_to_threshold(sample, observations).unwrap_or_default();
-        let text = format!("{name} at {}Mi{distance}", working_set / MIB);
+        let pressure = self.case.case.pressure.as_ref();
+        let is_on_memory = pressure.is_none_or(|one| one.signal == PressureSignal::MemoryAvailable);
+        let largest = largest_working_set(&pods).filter(|_| is_on_memory);
+        let largest = largest.map(|(name, working_set)| format!("{name} at {}Mi", working_set / MIB));
+        let distance =
+            pressure.and_then(|one| distance_to_threshold(one, observations.configz.json(), sample));
+        let parts: Vec<String> = largest.into_iter().chain(distance).collect();
+        if parts.is_empty() {
+            return;
+        }
+        let text = parts.join(", ");
         self.events.send(RunEventKind::CaseProgress { id: self.id.clone(), phase: Phase::Observe, text });
     }
+}
 
-    fn distance_to_threshold(&self, sample: &Value, observations: &Observations) -> Option<String> {
-        let pressure = self.case.case.pressure.as_ref()?;
-        let threshold = effective_threshold(pressure, observations.configz.json(), sample)?;
-        let available = available(sample, pressure.signal)?;
-        Some(match available.checked_sub(threshold) {
-            Some(left) => format!(", {}Mi to go", left / MIB),
-            None => format!(", {}Mi under the threshold", (threshold - available) / MIB),
-        })
-    }
+/// Describes the distance to the threshold of a case by a sample, in the unit of its signal.
+fn distance_to_threshold(pressure: &Pressure, configz: &Value, sample: &Value) -> Option<String> {
+    let tested = tested_threshold(pressure, configz, sample)?;
+    Some(match tested.available.checked_sub(tested.threshold) {
+        Some(left) => format!("{} to go", format_amount(pressure, left)),
+        None => {
+            let beyond = format_amount(pressure, tested.threshold - tested.available);
+            format!("{beyond} under the threshold")
+        }
+    })
 }
 
 /// Returns the name and the working set, in bytes, of the container that uses most memory.
@@ -54,4 +66,33 @@ fn largest_working_set(pods: &[PodStats]) -> Option<(&str, u64)> {
         (container.name.as_str(), working_set.and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or(0))
     });
     containers.max_by_key(|(_, working_set)| *working_set)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_distance_has_the_unit_of_the_signal() {
+        let fs = |inodes: u64, bytes: u64| {
+            json!({"node": {"fs": {
+                "inodesFree": inodes, "inodes": 100_000,
+                "availableBytes": bytes * MIB, "capacityBytes": 10_000 * MIB,
+            }}})
+        };
+        let configz = json!({"evictionHard": {"nodefs.inodesFree": "5%", "nodefs.available": "12.5%"}});
+        let rows = [
+            ("nodefs.inodesFree", fs(25_000, 1), "20000 to go"),
+            ("nodefs.inodesFree", fs(4900, 1), "100 under the threshold"),
+            ("nodefs.available", fs(1, 1750), "500Mi to go"),
+            ("nodefs.available", fs(1, 1240), "10Mi under the threshold"),
+        ];
+        for (signal, sample, expected) in rows {
+            let pressure: Pressure = serde_saphyr::from_str(&format!("signal: {signal}")).unwrap();
+            let text = distance_to_threshold(&pressure, &configz, &sample);
+            assert_eq!(text.as_deref(), Some(expected), "{signal} {sample}");
+        }
+    }
 }

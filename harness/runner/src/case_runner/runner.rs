@@ -14,7 +14,7 @@ use evictlab_rules::quantity::MIB;
 use kube::api::ApiResource;
 use kube::core::GroupVersionKind;
 use serde_json::Value;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
@@ -22,6 +22,7 @@ use crate::case_runner::error::CaseError;
 use crate::lease::exclusivity::Exclusivity;
 use crate::lease::leased_node::LeasedNode;
 use crate::lease::node_policy::NodePolicy;
+use crate::lease::pressure_permits::PressurePermits;
 use crate::observation::collect::{Collector, StateBefore};
 use crate::observation::logs::read_logs;
 use crate::pressure::host_budget::HostBudget;
@@ -52,7 +53,7 @@ pub(crate) struct CaseRunner<'a> {
     /// Memory budget of the host.
     pub host: &'a HostBudget,
     /// One permit per node that may be under pressure; `None` for clusters of evictlab.
-    pub starved_nodes: Option<&'a Semaphore>,
+    pub pressure_permits: Option<&'a PressurePermits>,
     /// Receiver of progress.
     pub events: &'a EventSender,
     /// Ends the case early.
@@ -139,12 +140,11 @@ impl CaseRunner<'_> {
         if self.exclusivity != Exclusivity::Shared && case.pressure.is_some() {
             self.cancel.run_until_cancelled(self.leased.wait_until_steady()).await;
         }
-        self.cancellable(self.check_swap()).await?;
-        self.cancellable(self.set_up_file_systems()).await?;
-        self.cancellable(self.set_up_huge_pages()).await?;
-        self.cancellable(self.add_unused_image()).await?;
+        self.cancellable(self.set_up_for_case()).await?;
         let container_start = self.leased.container_start().await;
-        let _starved_node = self.acquire_starvation().await?;
+        self.acquire_pressure_permit().await?;
+        let room = async { Ok::<_, CaseError>(self.leased.acquire_room(case).await) };
+        let _room = self.cancellable(room).await?;
         let plan = self.cancellable(self.plan_pressure()).await?;
         let ramp = self.ramp(container_start, plan.as_ref()).await;
         let _host_memory = self.acquire_host_memory(ramp.as_ref()).await?;
@@ -158,6 +158,7 @@ impl CaseRunner<'_> {
             node.guards(),
         )
         .await?;
+        self.leased.record_pressure_namespace(&namespace.name).await;
         let stats_delay = self.leased.policy.as_ref().map_or(Duration::ZERO, NodePolicy::stats_delay);
         let grace = plan.and_then(|plan| plan.grace).unwrap_or_default();
         let ramp_duration = ramp.as_ref().map(Ramp::duration).unwrap_or_default();
@@ -243,6 +244,14 @@ impl CaseRunner<'_> {
         observations.cgroup = Some(node.cgroup);
     }
 
+    /// Gives the node what the case states, before the pressure is planned.
+    async fn set_up_for_case(&self) -> Result<(), CaseError> {
+        self.check_swap().await?;
+        self.set_up_file_systems().await?;
+        self.set_up_huge_pages().await?;
+        self.add_unused_image().await
+    }
+
     /// Gives the node the file systems of the case. The pressure is relative to them.
     async fn set_up_file_systems(&self) -> Result<(), CaseError> {
         let Some(stated) = &self.case.case.node.file_systems else { return Ok(()) };
@@ -283,7 +292,7 @@ impl CaseRunner<'_> {
     /// Plans the pressure on an external node, whose threshold is not changed.
     async fn plan_pressure(&self) -> Result<Option<PressurePlan>, CaseError> {
         let Some(policy) = &self.leased.policy else { return Ok(None) };
-        let plan = policy.plan_pressure(&self.case.case, &self.leased.node).await?;
+        let plan = policy.plan_for_current_state(&self.case.case, &self.leased.node).await?;
         if let (Some(plan), Some(pressure)) = (&plan, &self.case.case.pressure) {
             let (signal, available, threshold) =
                 (pressure.signal.as_str(), plan.available / MIB, plan.threshold / MIB);

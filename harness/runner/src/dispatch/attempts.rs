@@ -70,7 +70,7 @@ impl RunContext {
                 exclusivity,
                 faults,
                 host: &self.host,
-                starved_nodes: self.starved_nodes.as_ref(),
+                pressure_permits: self.pressure_permits.as_ref(),
                 events: &self.events,
                 cancel: &self.cancel,
             };

@@ -204,6 +204,7 @@ impl RunContext {
     /// the remains of a failed creation.
     pub(super) async fn tear_down(&self, plan: &ClusterPlan, cluster: Option<ClusterHandle>, usable: bool) {
         let began = Instant::now();
+        self.recoveries.borrow_mut().abort_all();
         let teardown = TeardownContext {
             usable,
             failed: self.failed.load(Ordering::Relaxed),

@@ -82,10 +82,12 @@ impl RunContext {
             }
         }
         // Cases share a node only if there are more of them than nodes.
+        let cluster: Rc<str> = plan.name.as_str().into();
         for number in 1..=shared_per_node {
             let kind = if number == 1 { WorkerKind::Any } else { WorkerKind::SharedOnly };
             for leased in nodes {
-                let worker = Worker { leased: leased.clone(), queue: queue.clone(), kind, since };
+                let (leased, queue, cluster) = (leased.clone(), queue.clone(), cluster.clone());
+                let worker = Worker { leased, queue, kind, cluster, since };
                 workers.spawn_local(self.clone().work(worker));
             }
         }
@@ -152,6 +154,9 @@ impl RunContext {
                 let last_attempt = Arc::new(AtomicU32::new(attempt));
                 let own_disks = nodes.iter().all(|leased| leased.node.backend().has_own_disk());
                 let exclusivity = exclusivity_on(&self.request.backend, &case.case, own_disks);
+                let mut usable_nodes = nodes.iter().filter(|leased| usable.contains(&leased.node.name));
+                let may_starve = usable_nodes.any(|leased| leased.may_starve(&case.case));
+                let exclusivity = if may_starve { exclusivity.max(Exclusivity::Node) } else { exclusivity };
                 let job = CaseJob { case: case.clone(), id, last_attempt };
                 Some(QueuedCase { case: job, exclusivity, nodes: Arc::new(usable) })
             }

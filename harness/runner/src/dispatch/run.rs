@@ -12,12 +12,12 @@ use evictlab_case::select::Shard;
 use evictlab_report::baseline::Baseline;
 use evictlab_report::{CaseId, CaseInfo, EventSender, RunEventKind, ShardInfo};
 use jiff::{Timestamp, Unit};
-use tokio::sync::Semaphore;
-use tokio::task::{JoinHandle, LocalSet, spawn_local};
+use tokio::task::{JoinHandle, JoinSet, LocalSet, spawn_local};
 use tokio_util::sync::CancellationToken;
 
 use crate::dispatch::interrupt::Interrupt;
 use crate::dispatch::request::{OfShard, RunRequest};
+use crate::lease::pressure_permits::PressurePermits;
 use crate::pressure::host_budget::HostBudget;
 
 /// State that all tasks of a run share.
@@ -37,7 +37,9 @@ pub(crate) struct RunContext {
     /// Memory budget of the host.
     pub host: HostBudget,
     /// One permit per node that may be under pressure; `None` for clusters of evictlab.
-    pub starved_nodes: Option<Semaphore>,
+    pub pressure_permits: Option<PressurePermits>,
+    /// Tasks that give the permits of recovered nodes back.
+    pub recoveries: RefCell<JoinSet<()>>,
 }
 
 /// Runs the requested cases and sends everything that happens to `events`.
@@ -53,7 +55,8 @@ async fn run_local(request: RunRequest, events: EventSender, interrupt: Interrup
     let timeout = request.timeout;
     let context = Rc::new(RunContext {
         host: HostBudget::new(request.backend.is_one_host()),
-        starved_nodes: request.backend.max_starved_nodes().map(Semaphore::new),
+        pressure_permits: request.backend.max_starved_nodes().map(PressurePermits::new),
+        recoveries: RefCell::default(),
         request,
         events,
         cancel: interrupt.stop.child_token(),

@@ -53,6 +53,8 @@ pub(crate) struct Worker {
     pub queue: Rc<CaseQueue<CaseJob>>,
     /// Cases that it takes.
     pub kind: WorkerKind,
+    /// Name of the cluster.
+    pub cluster: Rc<str>,
     /// Start of the cluster's cases, for the time limit of a stress run.
     pub since: Instant,
 }
@@ -75,7 +77,7 @@ impl RunContext {
     /// Runs cases from the queue on a node until no case for the worker is left or the run is
     /// cancelled.
     pub(super) async fn work(self: Rc<Self>, worker: Worker) {
-        let Worker { leased, queue, kind, since } = worker;
+        let Worker { leased, queue, kind, cluster, since } = worker;
         let node = &leased.node.name;
         let next = || self.cancel.run_until_cancelled(queue.next(node, kind));
         while let Some((queued, _permit)) = next().await.flatten() {
@@ -94,6 +96,7 @@ impl RunContext {
                 let result = CaseResult::without_evidence(Verdict::Error, why);
                 Ok(CaseOutcome { result, evidence: None })
             });
+            self.release_pressure_permit(&leased, &cluster).await;
             let seconds = began.elapsed().as_secs_f64();
             match outcome.or_else(|Interrupted| self.timed_out().ok_or(Interrupted)) {
                 Ok(CaseOutcome { result, evidence }) => {
@@ -134,6 +137,29 @@ impl RunContext {
             leased.mark_unsteady().await;
         }
         outcome
+    }
+
+    /// Gives the permit of a node for pressure back when the node has recovered. The permit of a node
+    /// that does not recover is lost for the rest of the run.
+    async fn release_pressure_permit(&self, leased: &Arc<LeasedNode>, cluster: &str) {
+        let (Some(permits), Some(permit)) = (&self.pressure_permits, leased.take_pressure_permit().await)
+        else {
+            return;
+        };
+        let (permits, leased, events) = (permits.clone(), leased.clone(), self.events.clone());
+        let cluster = cluster.to_owned();
+        let mut recoveries = self.recoveries.borrow_mut();
+        while recoveries.try_join_next().is_some() {}
+        recoveries.spawn_local(async move {
+            match leased.wait_until_pressure_ended(&permit.namespaces).await {
+                Ok(()) => drop(permit),
+                Err(error) => {
+                    let text = format!("{error}\nhelp: it counts as under pressure for the rest of the run");
+                    events.send(RunEventKind::ClusterWarning { cluster, text });
+                    permits.lose(permit, error.to_string());
+                }
+            }
+        });
     }
 
     /// Returns the next run of a case in a stress run, unless its limit is reached.

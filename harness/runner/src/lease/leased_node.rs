@@ -12,14 +12,17 @@ use evictlab_cluster::{
 use evictlab_rules::quantity::MIB;
 use evictlab_rules::summary::Sample;
 use jiff::Timestamp;
-use tokio::sync::{Mutex, RwLock};
+use tokio::sync::{Mutex, RwLock, SemaphorePermit};
 
 use crate::lease::node_policy::NodePolicy;
+use crate::lease::pod_bounds::PodBounds;
+use crate::lease::pressure_permits::{PermitsLost, PressurePermit, PressurePermits};
+use crate::lease::room_budget::RoomBudget;
 use crate::lease::slowdown::Slowdown;
 use crate::pressure::skip_reason::SkipReason;
 use crate::recovery::verify_recovered::{
     NodeBaseline, RecoveryError, pods_of_cases, process_memory, read_sample, verify_recovered,
-    wait_until_recovered,
+    wait_until_pressure_ended, wait_until_recovered,
 };
 
 /// Time limit for steady statistics: cAdvisor updates the statistics of a node every 10 to 15 s.
@@ -63,6 +66,11 @@ pub(crate) struct LeasedNode {
     pub access: RwLock<()>,
     /// Policy of an external node; `None` if evictlab created the node.
     pub policy: Option<NodePolicy>,
+    /// Memory and disk of an external node for cases that must not put it under pressure.
+    room: Option<RoomBudget>,
+    /// Right to put an external node under pressure, from the first case that may do so until the node
+    /// has recovered.
+    pressure_permit: Mutex<Option<PressurePermit>>,
     state: Mutex<LeaseState>,
     /// Namespaces of earlier cases that could not be deleted.
     leftovers: Mutex<Vec<Namespace>>,
@@ -133,8 +141,9 @@ impl LeasedNode {
             is_unsteady: false,
             unusable: None,
         });
-        let (access, leftovers) = (RwLock::new(()), Mutex::default());
-        Ok(Self { node, access, policy, state, leftovers, canaries, image_names })
+        let room = policy.as_ref().map(|policy| RoomBudget::new(policy.budget()));
+        let (access, leftovers, pressure_permit) = (RwLock::new(()), Mutex::default(), Mutex::default());
+        Ok(Self { node, access, policy, room, pressure_permit, state, leftovers, canaries, image_names })
     }
 
     /// Returns the reason to skip a case on this node.
@@ -143,6 +152,54 @@ impl LeasedNode {
             Some(cgroup) => Some(SkipReason::Cgroup(cgroup)),
             None => self.policy.as_ref()?.skip_reason(case, &*self.image_names),
         }
+    }
+
+    /// Returns whether a case may put the node under pressure, if it is an external node.
+    pub(crate) fn may_starve(&self, case: &Case) -> bool {
+        self.policy.as_ref().is_some_and(|policy| policy.may_starve(case))
+    }
+
+    /// Waits until the limits of a case that must not put an external node under pressure fit beside
+    /// those of the cases that run.
+    pub(crate) async fn acquire_room(&self, case: &Case) -> Option<[SemaphorePermit<'_>; 2]> {
+        match &self.room {
+            Some(room) if !self.may_starve(case) => room.acquire(PodBounds::of(case).limits).await,
+            _ => None,
+        }
+    }
+
+    /// Waits for the right to put the node under pressure, unless the node has it.
+    ///
+    /// # Errors
+    /// All permits are lost.
+    pub(crate) async fn acquire_pressure_permit(&self, permits: &PressurePermits) -> Result<(), PermitsLost> {
+        let mut held = self.pressure_permit.lock().await;
+        if held.is_none() {
+            *held = Some(permits.acquire().await?);
+        }
+        Ok(())
+    }
+
+    /// Records a namespace whose pods may put the node under pressure.
+    pub(crate) async fn record_pressure_namespace(&self, namespace: &str) {
+        if let Some(held) = &mut *self.pressure_permit.lock().await {
+            held.namespaces.push(namespace.to_owned());
+        }
+    }
+
+    /// Takes the right to put the node under pressure from the node.
+    pub(crate) async fn take_pressure_permit(&self) -> Option<PressurePermit> {
+        self.pressure_permit.lock().await.take()
+    }
+
+    /// Waits until the node has recovered from the pressure of pods in these namespaces, and they have
+    /// ended.
+    ///
+    /// # Errors
+    /// The node did not recover.
+    pub(crate) async fn wait_until_pressure_ended(&self, namespaces: &[String]) -> Result<(), RecoveryError> {
+        let baseline = self.state.lock().await.baseline.clone();
+        wait_until_pressure_ended(&self.node, &baseline, namespaces).await
     }
 
     /// Returns the container start time, multiplied by the slowdown factor.

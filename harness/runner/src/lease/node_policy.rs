@@ -9,19 +9,23 @@ use evictlab_cluster::kubelet_config::{Difference, differences};
 use evictlab_cluster::{CORDONED, ExternalNode, Node, NodeError, PressureForbidden};
 use evictlab_rules::KubeletVersion;
 use evictlab_rules::pod::Pod;
-use evictlab_rules::quantity::Quantity;
+use evictlab_rules::quantity::{MIB, Quantity};
 use evictlab_rules::threshold::parse_grace_period;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::lease::pod_bounds::PodBounds;
 use crate::pressure::plan::{PressurePlan, plan_pressure};
+use crate::pressure::room::NodeRoom;
 use crate::pressure::skip_reason::SkipReason;
 use crate::recovery::verify_recovered::{NodeBaseline, RECOVERY_PROGRESS_TIMEOUT, system_taints};
 use crate::staging::images::images_of;
 
 /// Maximum age of container statistics: cAdvisor updates them every 10 to 15 s.
 const MAX_STATS_AGE: Duration = Duration::from_secs(20);
+/// Memory and disk above its thresholds that a node keeps beside the limits of the pods, for other
+/// processes.
+const ROOM_MARGIN: u64 = 128 * MIB;
 /// Default of `evictionPressureTransitionPeriod`; the kubelet also applies it for 0.
 const DEFAULT_TRANSITION_PERIOD: Duration = Duration::from_secs(300);
 /// Default of `volumeStatsAggPeriod`.
@@ -101,14 +105,30 @@ impl NodePolicy {
             images_of(case).iter().find_map(|image| self.unavailable_images.get_key_value(&full_name(image)));
         match unavailable {
             Some((image, why)) => Some(SkipReason::NoImage { image: image.clone(), why: why.clone() }),
-            None => self.plan(case, &self.configz, &self.summary).err(),
+            None => self.check_and_plan(case, &self.configz, &self.summary).err(),
         }
     }
 
-    /// Returns whether a case may put the node under pressure: it states so, or its pods have no
-    /// limits.
+    /// Returns whether a case may put the node under pressure: it states so, its pods have no limits or
+    /// preempt others, or their limits are more than the node had left at the start of the run.
     pub(crate) fn may_starve(&self, case: &Case) -> bool {
-        case.pressure.is_some() || PodBounds::of(case).unlimited.is_some()
+        self.pressure_cause(case, PodBounds::of(case)).is_some()
+    }
+
+    /// Returns the room of the node by a Summary.
+    ///
+    /// # Errors
+    /// The Summary does not report the memory or nodefs.
+    pub(crate) fn room(&self, summary: &Value) -> Result<NodeRoom, SkipReason> {
+        NodeRoom::of(&self.configz, summary)
+    }
+
+    /// Returns the memory and disk, in bytes, that cases without pressure may take together; 0 if the
+    /// node does not report what it has left.
+    pub(crate) fn budget(&self) -> [u64; 2] {
+        let room = self.room(&self.summary).ok();
+        let [memory, disk] = room.map(|room| [room.memory, room.disk]).unwrap_or_default();
+        [memory.saturating_sub(ROOM_MARGIN), disk.saturating_sub(ROOM_MARGIN)]
     }
 
     /// Returns whether pressure is allowed although pods of others run on the node.
@@ -122,13 +142,14 @@ impl NodePolicy {
     }
 
     /// Plans the pressure of a case by the node's current state; `None` for a case without
-    /// pressure.
-    pub(crate) async fn plan_pressure(
+    /// pressure. Checks that the node still has room for a case that must not put it under pressure.
+    pub(crate) async fn plan_for_current_state(
         &self,
         case: &Case,
         node: &Node,
     ) -> Result<Option<PressurePlan>, PlanError> {
-        if self.may_starve(case) && !self.external.allow_other_pods {
+        let may_starve = self.may_starve(case);
+        if may_starve && !self.external.allow_other_pods {
             let others = node.other_pods().await?;
             if !others.is_empty() {
                 let cause = "the case puts a node under pressure".to_owned();
@@ -136,13 +157,17 @@ impl NodePolicy {
                 return Err(SkipReason::PressureForbidden { cause, forbidden }.into());
             }
         }
+        if !may_starve {
+            let room = self.room(&node.settled_summary().await?)?;
+            room.check(PodBounds::of(case).limits, 0)?;
+        }
         if case.pressure.is_none() {
             return Ok(None);
         }
-        Ok(self.plan(case, &node.configz().await?, &node.settled_summary().await?)?)
+        Ok(self.check_and_plan(case, &node.configz().await?, &node.settled_summary().await?)?)
     }
 
-    fn plan(
+    fn check_and_plan(
         &self,
         case: &Case,
         configz: &Value,
@@ -171,7 +196,8 @@ impl NodePolicy {
         if case.steps.iter().any(|step| matches!(step.action, Some(Action::Exec(_)))) {
             return Err(SkipReason::RunsCommands);
         }
-        let requested = case.pods.iter().filter_map(|pod| self.memory_request(pod)).sum();
+        let requests = case.pods.iter().filter_map(|pod| self.memory_request(pod));
+        let requested = requests.fold(0, u64::saturating_add);
         if let Some(allocatable) = self.allocatable_memory.filter(|allocatable| requested > *allocatable) {
             return Err(SkipReason::InsufficientMemory { requested, allocatable });
         }
@@ -200,24 +226,34 @@ impl NodePolicy {
     /// Checks that the user allowed what the pods of a case can do to the node: by the pressure
     /// that the case states, and by the manifests alone.
     fn check_pods(&self, case: &Case) -> Result<(), SkipReason> {
-        let bounds = PodBounds::of(case);
-        if let Some(privilege) = bounds.privilege.filter(|_| !self.external.allow_privileged) {
+        let mut bounds = PodBounds::of(case);
+        if let Some(privilege) = bounds.privilege.take().filter(|_| !self.external.allow_privileged) {
             return Err(SkipReason::Privileged(privilege));
-        }
-        let unlimited = || bounds.unlimited.map(|why| format!("{why} and could put the node under pressure"));
-        let preempts = || bounds.preempts.map(|why| format!("{why} and could preempt other pods"));
-        let cause = match case.pressure {
-            Some(_) => Some("the case puts a node under pressure".to_owned()),
-            None => unlimited().or_else(preempts),
-        };
-        if let (Some(cause), Some(forbidden)) = (cause, &self.external.pressure_forbidden) {
-            return Err(SkipReason::PressureForbidden { cause, forbidden: forbidden.clone() });
         }
         let (limits, cap) = (bounds.limits.into_iter().max().unwrap_or(0), self.external.max_pressure_bytes);
         if case.pressure.is_none() && limits > cap {
             return Err(SkipReason::LimitsOverCap { limits, cap });
         }
+        if let Some(forbidden) = &self.external.pressure_forbidden
+            && let Some(cause) = self.pressure_cause(case, bounds)
+        {
+            return Err(SkipReason::PressureForbidden { cause, forbidden: forbidden.clone() });
+        }
         Ok(())
+    }
+
+    /// Returns why a case may put the node under pressure, or preempt pods of others.
+    fn pressure_cause(&self, case: &Case, bounds: PodBounds) -> Option<String> {
+        if case.pressure.is_some() {
+            return Some("the case puts a node under pressure".to_owned());
+        }
+        let unlimited = bounds.unlimited.map(|why| format!("{why} and could put the node under pressure"));
+        let preempts = || bounds.preempts.map(|why| format!("{why} and could preempt other pods"));
+        let over_room = || {
+            let room = self.room(&self.summary);
+            room.and_then(|room| room.check(bounds.limits, ROOM_MARGIN)).err().map(|why| why.to_string())
+        };
+        unlimited.or_else(preempts).or_else(over_room)
     }
 
     /// Returns the memory request of a pod of a case, in bytes.
@@ -274,12 +310,14 @@ mod tests {
     use serde_json::json;
     use std::sync::Arc;
 
-    fn policy(configz: Value, spared: Option<PressureForbidden>) -> NodePolicy {
-        let summary =
-            json!({"node": {"memory": {"availableBytes": 1000u64 << 20, "workingSetBytes": 7000u64 << 20}}});
+    fn policy(configz: Value, forbidden: Option<PressureForbidden>) -> NodePolicy {
+        let summary = json!({"node": {
+            "memory": {"availableBytes": 1000u64 << 20, "workingSetBytes": 7000u64 << 20},
+            "fs": {"availableBytes": 10u64 << 30, "capacityBytes": 100u64 << 30},
+        }});
         NodePolicy {
             external: ExternalNode {
-                pressure_forbidden: spared,
+                pressure_forbidden: forbidden,
                 shared_kernel_nodes: Arc::default(),
                 allow_other_pods: false,
                 allow_privileged: false,
@@ -428,6 +466,22 @@ mod tests {
             let why = policy(json!({}), forbidden).skip_reason(&case(&pods), &str::to_owned);
             assert_eq!(why.map(|why| why.to_string()).as_deref(), expected, "{pods}");
         }
+        // Without a permission, the limits must leave the node above its own threshold.
+        let large = "pods: [{metadata: {name: p}, spec: {containers: [{name: c, resources: {requests: {memory: 0}, limits: {memory: 900Mi, ephemeral-storage: 1Mi}}}]}}]";
+        let near = json!({"evictionHard": {"memory.available": "500Mi"}});
+        let forbidden = policy(near.clone(), Some(PressureForbidden::NotAllowed));
+        let why = forbidden.skip_reason(&case(large), &str::to_owned).map(|why| why.to_string());
+        assert_eq!(
+            why.as_deref(),
+            Some(
+                "its pods may take 900Mi of memory by their limits, and the node has 500Mi left above its thresholds, which takes --allow-disruption"
+            )
+        );
+        let allowed = policy(near, None);
+        assert_eq!(allowed.skip_reason(&case(large), &str::to_owned), None);
+        assert!(allowed.may_starve(&case(large)), "it needs the permit for pressure");
+        assert!(!allowed.may_starve(&case(&limited(""))));
+        assert_eq!(allowed.budget(), [372 << 20, (10 << 30) - (128 << 20)]);
         let mut trusted = policy(json!({}), None);
         trusted.external.allow_privileged = true;
         assert_eq!(trusted.skip_reason(&case(&limited("hostPID: true,")), &str::to_owned), None);

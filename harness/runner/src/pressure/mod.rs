@@ -3,6 +3,7 @@
 pub(crate) mod host_budget;
 pub(crate) mod plan;
 pub(crate) mod ramp;
+pub(crate) mod room;
 pub(crate) mod signal_status;
 pub(crate) mod skip_reason;
 pub(crate) mod thresholds;

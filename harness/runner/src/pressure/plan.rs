@@ -20,7 +20,7 @@ use crate::pressure::skip_reason::SkipReason;
 pub(crate) struct PressurePlan {
     /// Available amount, in bytes.
     pub available: u64,
-    /// The threshold, in bytes.
+    /// The threshold, in bytes: pressure on other signals is not planned.
     pub threshold: u64,
     /// Grace period of a soft threshold.
     pub grace: Option<Duration>,
@@ -28,11 +28,12 @@ pub(crate) struct PressurePlan {
     pub target: RampTarget,
 }
 
-/// A threshold of the kubelet, resolved against the available amount, in bytes.
-#[derive(Clone, Copy)]
-struct ResolvedThreshold {
-    available: u64,
-    threshold: u64,
+/// A threshold of the kubelet and the available amount that the kubelet compares with it, in the unit
+/// of the signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ResolvedThreshold {
+    pub available: u64,
+    pub threshold: u64,
     grace: Option<Duration>,
 }
 
@@ -99,11 +100,29 @@ pub(crate) fn plan_pressure(
     Ok(PressurePlan { available, threshold, grace: tested.grace, target })
 }
 
-/// Returns the threshold that a case tests, in bytes, as configured in `configz` and resolved by a
-/// Summary or a sample of it; `None` without such a threshold.
-pub(crate) fn effective_threshold(pressure: &Pressure, configz: &Value, summary: &Value) -> Option<u64> {
+/// Returns the threshold that a case tests, as configured in `configz` and resolved by a Summary or a
+/// sample of it; `None` without such a threshold.
+pub(crate) fn tested_threshold(
+    pressure: &Pressure,
+    configz: &Value,
+    summary: &Value,
+) -> Option<ResolvedThreshold> {
     let thresholds = resolved_thresholds(pressure.signal, configz, summary).ok()?;
-    nearest(&thresholds, pressure.soft_grace.is_some()).map(|nearest| nearest.threshold)
+    nearest(&thresholds, pressure.soft_grace.is_some())
+}
+
+/// Returns the distance to the nearest threshold on a signal, soft or hard, in the unit of the signal;
+/// `None` without a threshold.
+///
+/// # Errors
+/// The Summary does not report the signal.
+pub(crate) fn nearest_threshold(
+    signal: case::PressureSignal,
+    configz: &Value,
+    summary: &Value,
+) -> Result<Option<u64>, SkipReason> {
+    let thresholds = resolved_thresholds(signal, configz, summary)?;
+    Ok(thresholds.iter().map(ResolvedThreshold::distance).min())
 }
 
 fn nearest(thresholds: &[ResolvedThreshold], soft: bool) -> Option<ResolvedThreshold> {
@@ -261,6 +280,21 @@ mod tests {
             serde_saphyr::from_str("{signal: memory.available, soft-grace: 3s}").unwrap();
         let plan = plan_pressure(&pressure, &configz, &summary(1000, 8000), 2048 * MIB).unwrap();
         assert_eq!(plan.grace, Some(Duration::from_secs(90)));
-        assert_eq!(effective_threshold(&pressure, &configz, &summary(1000, 8000)), Some(500 * MIB));
+        let tested = tested_threshold(&pressure, &configz, &summary(1000, 8000));
+        assert_eq!(tested.map(|tested| tested.threshold), Some(500 * MIB));
+    }
+
+    /// The kubelet compares the threshold with what the `pods` cgroup has left, if that is less.
+    #[test]
+    fn the_tested_threshold_has_the_amount_that_it_is_compared_with() {
+        let tested = |signal: &str, configz: Value, summary: &Value| {
+            let pressure: Pressure = serde_saphyr::from_str(&format!("signal: {signal}")).unwrap();
+            tested_threshold(&pressure, &configz, summary).map(|tested| (tested.available, tested.threshold))
+        };
+        let memory = json!({"evictionHard": {"memory.available": "100Mi"}});
+        assert_eq!(tested("memory.available", memory, &summary(1000, 700)), Some((700 * MIB, 100 * MIB)));
+        let inodes = json!({"evictionHard": {"nodefs.inodesFree": "5%"}});
+        let node = json!({"node": {"fs": {"inodesFree": 30_000, "inodes": 100_000}}});
+        assert_eq!(tested("nodefs.inodesFree", inodes, &node), Some((30_000, 5000)));
     }
 }

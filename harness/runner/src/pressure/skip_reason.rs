@@ -70,6 +70,20 @@ pub(crate) enum SkipReason {
         /// The cap, in bytes.
         cap: u64,
     },
+    /// The node has less left above its thresholds than the limits of the pods.
+    #[error(
+        "its pods may take {}Mi of {resource} by their limits, and the node has {}Mi left above its thresholds",
+        .limits.div_ceil(MIB),
+        .room / MIB
+    )]
+    LimitsOverRoom {
+        /// `memory` or `disk`.
+        resource: &'static str,
+        /// Sum of the limits, in bytes.
+        limits: u64,
+        /// Amount above the nearest threshold of the node, in bytes.
+        room: u64,
+    },
     /// The case needs another kubelet configuration.
     #[error("it needs to change the kubelet's configuration, which is not done on an existing cluster: {0}")]
     Configuration(String),

@@ -93,6 +93,32 @@ pub(crate) async fn wait_until_recovered(node: &Node, baseline: &NodeBaseline) -
     .map_err(|stalled| RecoveryError::NotRecovered { node: node.name.clone(), stalled })
 }
 
+/// Waits until the node is ready, its pressure conditions are `False`, their taints are removed, and the
+/// kubelet has no statistics of pods in these namespaces any more. Unlike
+/// [`wait_until_recovered`], ignores other cases that run on the node.
+///
+/// # Errors
+/// Nothing changed for the baseline's progress timeout.
+pub(crate) async fn wait_until_pressure_ended(
+    node: &Node,
+    baseline: &NodeBaseline,
+    namespaces: &[String],
+) -> Result<(), RecoveryError> {
+    wait::until(baseline.progress_timeout, Duration::from_secs(1), async || {
+        let (object, sample) = match (node.object().await, read_sample(node).await) {
+            (Ok(object), Ok(sample)) => (object, sample),
+            (Err(error), _) => return Probe::Pending(error.to_string()),
+            (_, Err(problem)) => return Probe::Pending(problem),
+        };
+        let mut remaining = remaining_pressure(&object, &baseline.taints);
+        let pods = pods_of_cases(&sample).filter(|pod| namespaces.contains(&pod.namespace));
+        remaining.extend(pods.map(|pod| format!("pod {} still runs", pod.name)));
+        if remaining.is_empty() { Probe::Done(()) } else { Probe::Pending(remaining.join(", ")) }
+    })
+    .await
+    .map_err(|stalled| RecoveryError::NotRecovered { node: node.name.clone(), stalled })
+}
+
 /// Waits until the node has recovered, then runs a canary pod. Returns the canary's start time.
 ///
 /// # Errors
