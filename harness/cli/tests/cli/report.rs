@@ -68,13 +68,13 @@ fn runs_again_what_failed() {
     let rerun = evictlab(&folder, &again);
     assert_eq!(rerun.status.code(), Some(0), "{}", text(&rerun.stderr));
     assert!(0 < cases(&rerun) && cases(&rerun) < cases(&broken), "{}", text(&rerun.stdout));
-    let kubelets = ["--kubelet", "v1.31.3", "--kubelet", "v1.31.3"];
+    let kubelets = ["--kubelet", "v1.36.2", "--kubelet", "v1.36.2"];
     let broken = ["run", "sidecars-are-named", "--defect", "message-omits-sidecars"];
     assert_eq!(evictlab(&folder, &[&broken[..], &kubelets].concat()).status.code(), Some(1));
     let plan = evictlab(&folder, &["run", "--rerun-failed", "--dry-run"]);
     let plan_text = text(&plan.stdout);
-    // Two nodes of one version, and not one of a pre-release `v1.31.3-2`.
-    assert!(plan_text.contains("v1.31.3-2") && plan.stderr.is_empty(), "{plan_text}{}", text(&plan.stderr));
+    // Two nodes of one version, and not one of a pre-release `v1.36.2-2`.
+    assert!(plan_text.contains("v1.36.2-2") && plan.stderr.is_empty(), "{plan_text}{}", text(&plan.stderr));
     assert_eq!(evictlab(&folder, &again).status.code(), Some(0));
     let nothing = evictlab(&folder, &again);
     assert_eq!(nothing.status.code(), Some(0));
