@@ -219,7 +219,7 @@ mod tests {
             let mut what = fixtures::run_started(&labels, &["nobody-offends"]);
             let RunEventKind::RunStarted { model, kubelet_args, .. } = &mut what else { unreachable!() };
             (*model, *kubelet_args) = (of_model, args.clone());
-            let text = serde_json::to_string(&fixtures::event(0.0, what)).unwrap();
+            let text = serde_json::to_string(&fixtures::event(0.0, what)).unwrap() + "\n";
             let kubelets = RecordedRun::from_events(dir.path(), &text).unwrap().unsuccessful().kubelets;
             let found: Vec<Option<&str>> = kubelets.values().map(Option::as_deref).collect();
             assert_eq!(found, expected, "{text}");
