@@ -472,7 +472,7 @@ fn one_node_at_a_time_is_under_pressure() {
 #[test]
 fn a_node_keeps_its_permit_until_it_has_recovered() {
     let options = ["--kubelet", "v1.36", "--nodes", "3", "--node-memory", "1Gi", "--eviction-hard"];
-    let period = ["memory.available<200Mi", "--eviction-pressure-transition-period", "20s"];
+    let period = ["memory.available<200Mi", "--eviction-pressure-transition-period", "5s"];
     let cluster = ServedCluster::with(&[&options[..], &period].concat());
     let arguments = ["message/sidecars-are-named", "--repeat", "2", "--nodes-per-version", "3"];
     let selected = ["--node-selector", "kubernetes.io/os=linux", "--allow-disruption"];

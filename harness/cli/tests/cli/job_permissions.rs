@@ -55,6 +55,7 @@ objects:
     kind: Job
     metadata: {name: done}
     spec:
+      backoffLimit: 0
       template:
         spec:
           restartPolicy: Never

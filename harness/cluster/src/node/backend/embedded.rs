@@ -190,9 +190,15 @@ mod tests {
         }
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn the_tail_of_the_log_is_in_order() {
         let node = node("worker");
+        for _ in 0..LOG_TAIL_LINES {
+            node.restart_kubelet().unwrap();
+            // Each start of the kubelet is logged.
+            let seconds = tokio::time::timeout(Duration::from_secs(10), node.cluster.live()).await;
+            seconds.unwrap_err();
+        }
         let all = node.kubelet_log(Timestamp::MIN).unwrap();
         assert!(all.len() > LOG_TAIL_LINES, "{all:?}");
         assert_eq!(node.log_tail().unwrap(), all[all.len() - LOG_TAIL_LINES..].join("\n"));
