@@ -17,6 +17,7 @@ const LEASES: &str = "/apis/coordination.k8s.io/";
 
 /// Limits the requests of a client. Changes of Leases have a permit of their own: they do not wait
 /// for requests that are not answered, such as those to kubelets.
+#[derive(Clone)]
 pub(super) struct RequestLimit {
     lease_changes: Arc<Semaphore>,
     others: Arc<Semaphore>,
@@ -35,8 +36,7 @@ impl<S> Layer<S> for RequestLimit {
     type Service = LimitedService<S>;
 
     fn layer(&self, inner: S) -> LimitedService<S> {
-        let limit = Self { lease_changes: self.lease_changes.clone(), others: self.others.clone() };
-        LimitedService { inner, limit }
+        LimitedService { inner, limit: self.clone() }
     }
 }
 

@@ -1,14 +1,12 @@
 //! Budget of an external node for cases that must not put it under pressure.
 
-use std::sync::Arc;
-
 use evictlab_rules::quantity::MIB;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// Memory and disk that the pods of the running cases may take together by their limits. Each has one
 /// permit per MiB.
 pub(crate) struct RoomBudget {
-    permits: [Arc<Semaphore>; 2],
+    permits: [Semaphore; 2],
     /// Permits in total.
     sizes: [u32; 2],
 }
@@ -17,7 +15,7 @@ impl RoomBudget {
     /// Creates a budget of memory and disk, in bytes.
     pub(crate) fn new(budget: [u64; 2]) -> Self {
         let sizes = budget.map(|bytes| u32::try_from(bytes / MIB).unwrap_or(u32::MAX));
-        Self { permits: sizes.map(|size| Arc::new(Semaphore::new(size as usize))), sizes }
+        Self { permits: sizes.map(|size| Semaphore::new(size as usize)), sizes }
     }
 
     /// Waits until the budget covers limits on memory and disk, in bytes; limits that exceed it take all
