@@ -38,7 +38,7 @@ impl ApiType {
     /// ```
     /// use evictlab_api_types::{ApiType, TypeSegment, ValueKind};
     ///
-    /// let path = [TypeSegment::Field("spec".to_owned()), TypeSegment::Field("containers".to_owned())];
+    /// let path = ["spec", "containers"].map(|name| TypeSegment::Field(name.to_owned()));
     /// assert_eq!(ApiType::Pod.kind_at(&path), ValueKind::List);
     /// ```
     pub fn kind_at(self, path: &[TypeSegment]) -> ValueKind {

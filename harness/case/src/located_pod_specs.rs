@@ -7,8 +7,8 @@ use crate::manifest_types::PodSpecManifest;
 use crate::object_name::ObjectKind;
 use crate::schema::Case;
 
-/// Maximum number of pods in the namespace of a case on an existing cluster, ended ones included: more
-/// than any case creates on purpose.
+/// Maximum number of pods in the namespace of a case on an existing cluster, ended ones included:
+/// more than any case creates on purpose.
 pub const MAX_CREATED_PODS: u32 = 300;
 
 /// A pod spec in a manifest of a case, with its object.
@@ -117,8 +117,9 @@ struct Counts {
     total: u64,
 }
 
-/// Returns the number of pods that an object creates at most: a Job, its completions and as many failed
-/// pods as its `backoffLimit`, or an unknown number with a `podFailurePolicy` or a limit per index.
+/// Returns the number of pods that an object creates at most: a Job, its completions and as many
+/// failed pods as its `backoffLimit`, or an unknown number with a `podFailurePolicy` or a limit per
+/// index.
 fn total(manifest: &Map<String, Value>, is_job: bool, replicas: u64) -> u64 {
     /// Default of `backoffLimit`.
     const BACKOFF_LIMIT: u64 = 6;

@@ -15,19 +15,19 @@ pub struct NodeSetup {
     /// kubelet is not aware of it.
     #[serde(default)]
     pub memory: Option<QuantityText>,
-    /// Memory that huge pages of 2Mi reserve on the node. The embedded cluster reserves it; other nodes
-    /// have the huge pages of their host, and the case is skipped where it has fewer.
+    /// Memory that huge pages of 2Mi reserve on the node. The embedded cluster reserves it; other
+    /// nodes have the huge pages of their host, and the case is skipped where it has fewer.
     #[serde(default)]
     pub huge_pages: Option<QuantityText>,
-    /// Swap space that the node has at least; the case is skipped where the host has less. The embedded
-    /// cluster has none.
+    /// Swap space that the node has at least; the case is skipped where the host has less. The
+    /// embedded cluster has none.
     #[serde(default)]
     pub swap: Option<QuantityText>,
     /// Extended resources of the node, such as `evictlab.dev/slots: "2"`.
     #[serde(default)]
     pub capacity: BTreeMap<String, QuantityText>,
-    /// Size of an image that no container uses, which the node has before the kubelet starts with the
-    /// case's configuration.
+    /// Size of an image that no container uses, which the node has before the kubelet starts with
+    /// the case's configuration.
     #[serde(default)]
     pub unused_image: Option<QuantityText>,
     /// File systems apart from nodefs. The kubelet is restarted, and detects them.

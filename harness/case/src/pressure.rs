@@ -35,9 +35,9 @@ pub struct Pressure {
     /// or have the same `soft-grace`. Pods of the case cross them.
     #[serde(default)]
     pub also: BTreeMap<PressureSignal, QuantityText>,
-    /// State the threshold as a percentage of the capacity. With `kube-reserved`, a hard threshold of
-    /// nine tenths of `distance` as a percentage of the node's memory, which also applies to the memory of
-    /// the pods.
+    /// State the threshold as a percentage of the capacity. With `kube-reserved`, a hard threshold
+    /// of nine tenths of `distance` as a percentage of the node's memory, which also applies to the
+    /// memory of the pods.
     #[serde(default)]
     pub as_percentage: bool,
     /// Usage of all other containers of the case. The growing container uses that much less, so
@@ -60,8 +60,8 @@ pub enum PressureMechanism {
     /// An eviction threshold close below the available amount.
     #[default]
     Threshold,
-    /// A reservation (`kubeReserved`) of everything else: of memory or process ids, which limits the
-    /// cgroup of all pods, or of nodefs. No threshold is set, unless `as-percentage` is.
+    /// A reservation (`kubeReserved`) of everything else: of memory or process ids, which limits
+    /// the cgroup of all pods, or of nodefs. No threshold is set, unless `as-percentage` is.
     KubeReserved,
 }
 
@@ -71,8 +71,8 @@ impl Pressure {
         std::iter::once(self.signal).chain(self.also.keys().copied())
     }
 
-    /// Returns the distance of the first threshold, stated or by default, in bytes, inodes or process
-    /// ids.
+    /// Returns the distance of the first threshold, stated or by default, in bytes, inodes or
+    /// process ids.
     pub fn distance(&self) -> u64 {
         self.distance.as_ref().map_or(self.signal.default_distance(), QuantityText::amount)
     }

@@ -54,8 +54,8 @@ impl PressureSignal {
         self.eviction_signal().resource()
     }
 
-    /// Returns the resource of `kubeReserved` that reserves what the signal counts; `None` if nothing
-    /// does.
+    /// Returns the resource of `kubeReserved` that reserves what the signal counts; `None` if
+    /// nothing does.
     pub fn reservable_resource(self) -> Option<&'static str> {
         match self {
             Self::MemoryAvailable => Some("memory"),

@@ -7,8 +7,8 @@ use crate::positions::Position;
 use crate::problem::{Problem, SourceSpan, did_you_mean};
 use crate::serde_words::wrong_value;
 
-/// Describes why a text is not a document of type `T`; `None` if it is one. JSON is YAML. `file` is the name that the problem
-/// displays.
+/// Describes why a text is not a document of type `T`; `None` if it is one. JSON is YAML. `file` is
+/// the name that the problem displays.
 pub fn document_problem<T: DeserializeOwned>(file: &str, text: &str) -> Option<Problem> {
     serde_saphyr::from_str::<T>(text).err().map(|error| typed_problem::<T>(file, text, &error))
 }
@@ -25,8 +25,8 @@ pub(crate) fn typed_problem<T: DeserializeOwned>(file: &str, text: &str, error: 
     problem
 }
 
-/// Describes an error of serde or of the YAML parser in terms of YAML users. `file` is the name that
-/// the problem displays.
+/// Describes an error of serde or of the YAML parser in terms of YAML users. `file` is the name
+/// that the problem displays.
 pub fn yaml_problem(file: &str, text: &str, error: &YamlError) -> Problem {
     if let Some(at) = indenting_tab(text) {
         let note = "YAML indents by spaces only";

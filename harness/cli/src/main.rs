@@ -1,8 +1,9 @@
 //! The `evictlab` command: subcommands in `commands`, shared arguments in `args`.
 //!
-//! A subcommand is a file with `Args`, which clap parses, and `run`, which passes them to the crates
-//! `runner` and `tools` and prints the result. Its error is a [`Failure`]: a message, and the exit
-//! status. `profile` applies the defaults of `evictlab.toml` before the arguments are parsed.
+//! A subcommand is a file with `Args`, which clap parses, and `run`, which passes them to the
+//! crates `runner` and `tools` and prints the result. Its error is a [`Failure`]: a message, and
+//! the exit status. `profile` applies the defaults of `evictlab.toml` before the arguments are
+//! parsed.
 //!
 //! ```sh
 //! evictlab run message --kubelet v1.36

@@ -7,8 +7,8 @@ use std::sync::OnceLock;
 use evictlab_report::words::{visible, without_workflow_commands};
 use evictlab_report::{ColourChoice, Style, TerminalCaps};
 
-/// The choice of colours by `--color`. It is made once: a failure is reported where the arguments of its command are
-/// not known.
+/// The choice of colours by `--color`. It is made once: a failure is reported where the arguments
+/// of its command are not known.
 static COLOURS: OnceLock<ColourChoice> = OnceLock::new();
 
 /// Labels at the beginning of a line on standard error.

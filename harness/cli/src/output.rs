@@ -33,7 +33,8 @@ pub(crate) fn print_table(table: &str) -> Result<(), Failure> {
     print_coloured(without_workflow_commands(format!("{header}\n{rows}").trim_end()))
 }
 
-/// Writes Markdown to standard output, as [`print()`] does, with coloured headings, verdicts and diffs.
+/// Writes Markdown to standard output, as [`print()`] does, with coloured headings, verdicts and
+/// diffs.
 pub(crate) fn print_markdown(text: &str) -> Result<(), Failure> {
     print_coloured(colour_markdown(&visible(text), is_stdout_coloured()).trim_end())
 }
@@ -43,8 +44,8 @@ pub(crate) fn print_json(document: &impl Serialize) -> Result<(), Failure> {
     print(serde_json::to_string_pretty(document).map_err(infrastructure)?)
 }
 
-/// Writer of JSON, which shows control characters as [`print_json`] does. Text is not split within a
-/// character: serde_json writes whole pieces of strings.
+/// Writer of JSON, which shows control characters as [`print_json`] does. Text is not split within
+/// a character: serde_json writes whole pieces of strings.
 pub(crate) struct VisibleWriter<W>(pub W);
 
 impl<W: Write> Write for VisibleWriter<W> {

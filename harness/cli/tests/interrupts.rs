@@ -171,8 +171,8 @@ fn a_kill_leaves_what_gc_finds() {
     assert!(!listed.contains(&foreign.cluster), "{listed}");
 }
 
-/// An interrupted run restores the nodes of a kept cluster; after a kill, `gc` restores them. A start
-/// of which only the control plane is done is completed by the next.
+/// An interrupted run restores the nodes of a kept cluster; after a kill, `gc` restores them. A
+/// start of which only the control plane is done is completed by the next.
 fn a_kept_cluster_is_put_in_order() {
     let laboratory = Laboratory::new();
     laboratory.create();

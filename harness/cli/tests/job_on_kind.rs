@@ -1,5 +1,6 @@
-//! A Job with three indexes on a kind cluster of four workers, while a pod, the API server and nodes
-//! are killed: verdicts, and what remains. Ignored without Docker, kind, a node image and the images of the cases.
+//! A Job with three indexes on a kind cluster of four workers, while a pod, the API server and
+//! nodes are killed: verdicts, and what remains. Ignored without Docker, kind, a node image and the
+//! images of the cases.
 
 #![expect(clippy::unwrap_used, reason = "a panic in a test is its report")]
 
@@ -176,7 +177,8 @@ impl Cluster {
         verdicts(&whole)
     }
 
-    /// Runs the cases as a Job a part of which is killed while a case is under way; returns the verdicts.
+    /// Runs the cases as a Job a part of which is killed while a case is under way; returns the
+    /// verdicts.
     fn verdicts_of_a_job(&self, part: KilledPart) -> BTreeSet<String> {
         let manifest = ["job", "manifest", "--node-selector", SELECTOR, "--image", &self.image.0, "--apply"];
         self.evictlab(&[&manifest[..], &CASES, &["--indexes", "3", "--parallelism", "3"]].concat());

@@ -8,8 +8,8 @@ use crate::node::{ConfigureError, Node};
 /// The huge pages of 2 MiB in the capacity of a node.
 const RESOURCE: &str = "hugepages-2Mi";
 
-/// Reserves memory for huge pages of 2 MiB, in bytes, on a node that can have its own: a node of the
-/// embedded cluster. Returns the huge pages that the node has, in bytes.
+/// Reserves memory for huge pages of 2 MiB, in bytes, on a node that can have its own: a node of
+/// the embedded cluster. Returns the huge pages that the node has, in bytes.
 ///
 /// # Errors
 /// The node cannot be reached, or the kubelet does not start again.

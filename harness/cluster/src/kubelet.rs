@@ -111,8 +111,8 @@ pub struct Kubelet {
 }
 
 impl Kubelet {
-    /// Returns the `--kubelet` argument that selects this kubelet again on kind: its version and its
-    /// binary or image. `None` if neither is known, as in a kept cluster.
+    /// Returns the `--kubelet` argument that selects this kubelet again on kind: its version and
+    /// its binary or image. `None` if neither is known, as in a kept cluster.
     pub fn argument(&self) -> Option<String> {
         let binary = self.binary.as_ref().map(|path| path.display().to_string());
         let source = binary.or_else(|| Some(self.image.clone()).filter(|image| !image.is_empty()))?;

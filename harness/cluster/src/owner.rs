@@ -30,8 +30,8 @@ pub struct Owner {
     pub started: Option<String>,
     /// Name of the host.
     pub host: String,
-    /// Boot id and process id namespace on Linux, boot id on macOS, else empty. Hosts, and containers
-    /// on one host, may have equal host names.
+    /// Boot id and process id namespace on Linux, boot id on macOS, else empty. Hosts, and
+    /// containers on one host, may have equal host names.
     #[serde(default)]
     pub scope: String,
     /// Index of a Job, if the process runs in one of its pods.

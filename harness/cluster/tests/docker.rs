@@ -1,5 +1,5 @@
-//! Images, node file systems and the start of a kubelet with a real Docker daemon. Without a daemon or
-//! a node image, the tests are ignored.
+//! Images, node file systems and the start of a kubelet with a real Docker daemon. Without a daemon
+//! or a node image, the tests are ignored.
 
 #![expect(clippy::unwrap_used, reason = "a panic in a test is its report")]
 

@@ -126,8 +126,8 @@ impl Node {
         self.kubelet.restart(ctx);
     }
 
-    /// Reserves memory for huge pages of 2 MiB, instead of what is reserved, and restarts the kubelet,
-    /// as it reads them at its start.
+    /// Reserves memory for huge pages of 2 MiB, instead of what is reserved, and restarts the
+    /// kubelet, as it reads them at its start.
     pub fn reserve_huge_pages(&mut self, bytes: u64, ctx: &mut SimContext) {
         self.machine.reserve_huge_pages(bytes);
         self.kubelet.restart(ctx);

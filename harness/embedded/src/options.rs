@@ -44,8 +44,8 @@ pub struct NodeOptions {
     /// Kubelet version, 1.27 to 1.37.
     pub version: KubeletVersion,
     /// Version of the kernel's control groups. On version 1, the kubelet can register for memory
-    /// notifications, and the OOM killer kills one process. On version 2, since kubelet 1.28, the OOM
-    /// killer kills all processes of a container.
+    /// notifications, and the OOM killer kills one process. On version 2, since kubelet 1.28, the
+    /// OOM killer kills all processes of a container.
     pub cgroup: CgroupVersion,
     /// `MemTotal`, in bytes.
     pub memory: u64,

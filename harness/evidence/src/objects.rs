@@ -229,8 +229,8 @@ impl Recorded<Event> {
         self.involved_object.uid.as_deref()
     }
 
-    /// Returns the event without the fields of its metadata by which two objects with the same content
-    /// differ.
+    /// Returns the event without the fields of its metadata by which two objects with the same
+    /// content differ.
     pub fn content(&self) -> Value {
         const OWN_FIELDS: [&str; 4] = ["name", "uid", "resourceVersion", "creationTimestamp"];
         let mut event = self.json().clone();

@@ -1,5 +1,5 @@
-//! A case file of any text is loaded or rejected with problems that lie in it. A case that was loaded
-//! has the same name in its identity, and its name is a safe file name.
+//! A case file of any text is loaded or rejected with problems that lie in it. A case that was
+//! loaded has the same name in its identity, and its name is a safe file name.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! The events of any run are read or rejected with their line, and can be drawn as a page, which has
-//! only its own script, and compared.
+//! The events of any run are read or rejected with their line, and can be drawn as a page, which
+//! has only its own script, and compared.
 
 #![no_main]
 

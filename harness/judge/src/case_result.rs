@@ -137,8 +137,8 @@ impl CaseResult {
     }
 
     /// Adds earlier tries. `passed` becomes `flaky`, unless every earlier try was
-    /// `reclaim-sufficed`. `inconclusive` becomes `failed` if this and an earlier try miss an Evicted
-    /// event.
+    /// `reclaim-sufficed`. `inconclusive` becomes `failed` if this and an earlier try miss an
+    /// Evicted event.
     pub fn after_tries(mut self, tries: Vec<EarlierTry>) -> Self {
         let missing = Some(InconclusiveReason::EventMissing);
         let without_event = tries.iter().filter(|earlier| earlier.inconclusive_reason == missing).count();

@@ -106,8 +106,8 @@ pub(crate) fn trigger_not_observed(
     Ok(Some(cause.unwrap_or_else(without_trigger)))
 }
 
-/// Returns the reason why a case that waits for nothing is not decided: a pod that did not run could
-/// not be evicted.
+/// Returns the reason why a case that waits for nothing is not decided: a pod that did not run
+/// could not be evicted.
 fn without_start(case: &Case, evidence: &CaseEvidence<'_>) -> Option<Inconclusive> {
     case.waits_for_nothing().then(|| evidence.pods.iter().find_map(never_started))?
 }
@@ -330,8 +330,8 @@ fn unmeasured_victim(case: &Case, evidence: &CaseEvidence<'_>) -> Option<Inconcl
     Some(not_measured(name, "when it evicted it"))
 }
 
-/// Reports whether a case expects that the kubelet rejects a pod at admission. Missing statistics do
-/// not explain why such a pod ran and was evicted.
+/// Reports whether a case expects that the kubelet rejects a pod at admission. Missing statistics
+/// do not explain why such a pod ran and was evicted.
 fn is_to_be_rejected(case: &Case, pod: &str) -> bool {
     case.expect.rejected.iter().flatten().any(|name| name.as_str() == pod)
 }
@@ -404,7 +404,8 @@ fn has_just_started(
 
 /// Finds a container that the message omits, or whose usage it reports too low, and whose usage the
 /// Summary showed only after the event, or not at all: the last measurement of the container was
-/// older than that of the node, which had grown by more since then, or the container had just started.
+/// older than that of the node, which had grown by more since then, or the container had just
+/// started.
 fn stats_outrun(expectation: &Expectation<'_>, evidence: &CaseEvidence<'_>) -> Option<Inconclusive> {
     let pod = evidence.pod(expectation.evicted().first()?.as_str())?;
     let at = pod.evicted_at()?;
@@ -644,9 +645,9 @@ fn is_expected_usage(bytes: i64, request: &Quantity, figures: &Figures) -> bool 
     usage > *request && figures.usage.as_ref().is_none_or(|bound| bound.holds(&usage))
 }
 
-/// Returns by how much the working set of the node had grown since the measurement of a container that
-/// the last Summary before a time contains: until this Summary, or until the eviction, whose message
-/// states what was available then. That may be of the node or of the cgroup of all pods.
+/// Returns by how much the working set of the node had grown since the measurement of a container
+/// that the last Summary before a time contains: until this Summary, or until the eviction, whose
+/// message states what was available then. That may be of the node or of the cgroup of all pods.
 fn growth_since_measured(
     evidence: &CaseEvidence<'_>,
     pod: &PodEvidence<'_>,

@@ -79,8 +79,8 @@ pub(crate) fn check_termination_time(
 /// Returns the earliest and the latest time at which the pod's last container can have ended after
 /// the event. They differ if the status of a container was lost: then the last known end of another
 /// one, or the latest statistics of a container that used memory, is the earliest time, and the
-/// pod's `ContainersReady` condition with the reason `PodFailed`, which a busy kubelet reports late,
-/// is the latest.
+/// pod's `ContainersReady` condition with the reason `PodFailed`, which a busy kubelet reports
+/// late, is the latest.
 fn last_container_end(pod: &PodEvidence<'_>, event: Timestamp, samples: &[Sample]) -> Option<[Timestamp; 2]> {
     if pod.container_statuses().any(|status| status.is_running()) {
         return None;

@@ -33,8 +33,8 @@ pub fn markdown_cell(text: &str) -> String {
     escaped(&text.trim_end().replace(['\n', '\r'], " "), |c, _| c == '|')
 }
 
-/// Formats a Markdown table whose columns are aligned, for a terminal. Each row has as many cells as
-/// the header; cells become one line each, with their pipes escaped.
+/// Formats a Markdown table whose columns are aligned, for a terminal. Each row has as many cells
+/// as the header; cells become one line each, with their pipes escaped.
 pub fn markdown_table(header: &[&str], rows: impl IntoIterator<Item = impl AsRef<[String]>>) -> String {
     let header: Vec<String> = header.iter().map(|name| (*name).to_owned()).collect();
     let cells = |row: &[String]| row.iter().map(|cell| markdown_cell(cell)).collect::<Vec<_>>();

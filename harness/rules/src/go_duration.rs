@@ -89,8 +89,8 @@ fn fraction_nanos(digits: &str, unit: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// Rows of Go's own test (`parseDurationTests` in `time/time_test.go`), and fractions that a sum
-    /// of floating-point numbers rounds down by one nanosecond.
+    /// Rows of Go's own test (`parseDurationTests` in `time/time_test.go`), and fractions that a
+    /// sum of floating-point numbers rounds down by one nanosecond.
     #[test]
     fn parses_as_go_does() {
         let rows = [

@@ -1,8 +1,8 @@
 //! The Summary API (`stats/v1alpha1`): the statistics that a kubelet bases evictions on.
 //!
 //! The types deserialize from the answer of `/stats/summary` and serialize as it. They leave out
-//! fields that neither eviction nor its readers depend on. A missing field means that the kubelet did
-//! not report the value. Times serialize in whole seconds, as `metav1.Time`.
+//! fields that neither eviction nor its readers depend on. A missing field means that the kubelet
+//! did not report the value. Times serialize in whole seconds, as `metav1.Time`.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -282,8 +282,9 @@ fn null_is_empty<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
-/// Deserializes a `uint64` as the kubelet's eviction manager reads it: as `int64`. The kubelet computes
-/// the available memory without a check, so that it wraps around while a working set exceeds its limit.
+/// Deserializes a `uint64` as the kubelet's eviction manager reads it: as `int64`. The kubelet
+/// computes the available memory without a check, so that it wraps around while a working set
+/// exceeds its limit.
 fn as_int64<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<i64>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]

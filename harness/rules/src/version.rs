@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 
 /// A kubelet version as `kubelet --version` and `nodeInfo.kubeletVersion` print it: `v1.32.13`.
 ///
-/// Ordered by precedence (<https://semver.org/#spec-item-11>): a pre-release before its release, build
-/// metadata after it.
+/// Ordered by precedence (<https://semver.org/#spec-item-11>): a pre-release before its release,
+/// build metadata after it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct KubeletVersion {
     /// The major version, 1 for every kubelet so far.

@@ -126,8 +126,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks the pods, the message and the time of the kill of a known bug. `killed-after` replaces
-    /// both bounds of the case, so that it may be later than `expect.killed-within`.
+    /// Checks the pods, the message and the time of the kill of a known bug. `killed-after`
+    /// replaces both bounds of the case, so that it may be later than `expect.killed-within`.
     fn check_outcome_of_bug(&mut self, path: &[PathSegment], bug: &KnownBug) {
         let evicted = bug.evicted.as_ref().unwrap_or(&self.case.expect.evicted);
         if let Some(instead) = &bug.evicted {
@@ -209,8 +209,8 @@ impl Checker<'_> {
     }
 }
 
-/// If earlier bugs together cover every kubelet of this bug, returns their indexes: of each kubelet,
-/// the first bug that applies.
+/// If earlier bugs together cover every kubelet of this bug, returns their indexes: of each
+/// kubelet, the first bug that applies.
 fn hiding_bugs(bugs: &[KnownBug], at: usize) -> Option<BTreeSet<usize>> {
     let patches: BTreeSet<u32> = bugs
         .iter()

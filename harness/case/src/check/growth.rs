@@ -20,8 +20,8 @@ static GROWTH: LazyLock<Option<Regex>> = LazyLock::new(|| {
 
 impl Checker<'_> {
     /// Checks that one container uses the growth variables in a case with pressure, and none in a
-    /// case without: the variables are not set there. Pods that meet a reservation can have sizes of
-    /// their own.
+    /// case without: the variables are not set there. Pods that meet a reservation can have sizes
+    /// of their own.
     pub(crate) fn check_growth(&mut self) {
         let Some(variable) = GROWTH.as_ref() else { return };
         let growing = growing_containers(self.case, variable);

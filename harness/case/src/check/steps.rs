@@ -131,8 +131,8 @@ impl Checker<'_> {
         self.check_reserved(path, kind, case_name(object).unwrap_or_default());
     }
 
-    /// Rejects the names of the objects that bound a case on an existing cluster: a case could change
-    /// or delete them.
+    /// Rejects the names of the objects that bound a case on an existing cluster: a case could
+    /// change or delete them.
     fn check_reserved(&mut self, path: &[PathSegment], kind: &str, name: &str) {
         if [("ResourceQuota", QUOTA_NAME), ("Job", EXPIRY_NAME)].contains(&(kind, name)) {
             let note = "it has an object of this name in the namespace of the case; choose another one";

@@ -121,7 +121,8 @@ fn log_time<'b, 'v>(arguments: Arguments<'b, 'v>) -> FunctionResult<'b, 'v> {
     Ok(CowVal::owned(CelDouble::from(seconds)))
 }
 
-/// Returns the seconds since midnight of a line in the format of klog: `I1127 19:34:38.123456  1234 …`.
+/// Returns the seconds since midnight of a line in the format of klog:
+/// `I1127 19:34:38.123456  1234 …`.
 fn second_of_day(line: &str) -> Option<f64> {
     let mut clock = line.split_ascii_whitespace().nth(1)?.split(':');
     let mut next = |end: f64| clock.next()?.parse().ok().filter(|number| (0.0..end).contains(number));

@@ -1,5 +1,5 @@
-//! The function `matches` of CEL, with limits. That of the library compiles its pattern at every call,
-//! and neither the size of the pattern nor that of the texts is limited.
+//! The function `matches` of CEL, with limits. That of the library compiles its pattern at every
+//! call, and neither the size of the pattern nor that of the texts is limited.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;

@@ -163,8 +163,8 @@ fn is_absent(expression: &Expr, error: &ExecutionError, context: &Context<'_, '_
         }
 }
 
-/// Makes each operator `+` of an expression pass its result through [`CONCAT_HOOK`], except those by
-/// which macros append an item to their result.
+/// Makes each operator `+` of an expression pass its result through [`CONCAT_HOOK`], except those
+/// by which macros append an item to their result.
 fn add_concat_hooks(expression: &mut IdedExpr) {
     if let Expr::Comprehension(comprehension) = &mut expression.expr {
         let ComprehensionExpr { iter_range, accu_init, loop_cond, loop_step, result, .. } =
@@ -180,8 +180,8 @@ fn add_concat_hooks(expression: &mut IdedExpr) {
     }
 }
 
-/// Adds the hooks to the parts of the step of a macro: the step itself is `result + [item]`, or that
-/// with a condition.
+/// Adds the hooks to the parts of the step of a macro: the step itself is `result + [item]`, or
+/// that with a condition.
 fn add_concat_hooks_to_step(step: &mut IdedExpr) {
     match &mut step.expr {
         Expr::Call(call) if call.func_name == operators::CONDITIONAL => {

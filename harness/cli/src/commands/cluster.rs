@@ -292,7 +292,8 @@ async fn list(json: bool, state: &StateDir) -> Result<ExitCode, Failure> {
         Err(error) if all.is_empty() && (docker_is_named || !state.list().is_empty()) => {
             return Err(infrastructure(error));
         }
-        // Neither a record nor DOCKER_HOST says that kind clusters exist, or there is a list to print.
+        // Neither a record nor DOCKER_HOST says that kind clusters exist, or there is a list to
+        // print.
         Err(error) => print_stderr(format!("kind clusters are not listed: {error}")),
     }
     if json {

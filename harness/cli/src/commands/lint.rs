@@ -29,8 +29,8 @@ use crate::output::{print, print_json};
   evictlab lint mine.yaml cases/message
   evictlab lint message/sidecars-are-named")]
 pub(crate) struct Args {
-    /// Case files, directories, suites, cases, `suite/case`, or - for a case from standard input; an
-    /// existing path comes before a suite or case of the same name [default: all suites]
+    /// Case files, directories, suites, cases, `suite/case`, or - for a case from standard input;
+    /// an existing path comes before a suite or case of the same name [default: all suites]
     #[arg(value_name = "SELECTION", add = ArgValueCompleter::new(complete))]
     names: Vec<String>,
     /// Print the problems and warnings as a JSON object

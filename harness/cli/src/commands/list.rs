@@ -17,7 +17,8 @@ use evictlab_report::words::count;
 ///
 /// Prints the name, deadline and expectation of each case, a line each; in a pipe or a file also
 /// its kubelets and labels. The observation of a case takes at most its deadline, longer on
-/// slow nodes. JSON output also contains the file and upstream issues. Reads the case files, but does not check them as `evictlab lint` does.
+/// slow nodes. JSON output also contains the file and upstream issues. Reads the case files, but
+/// does not check them as `evictlab lint` does.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   evictlab list

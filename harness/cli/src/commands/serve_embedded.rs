@@ -25,8 +25,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Beginning of the last line that a server prints.
 const READY: &str = "The cluster exists until ";
 
-/// Serves an embedded cluster on this machine until an interrupt, and deletes its kubeconfig. Without
-/// a name it gets a random one.
+/// Serves an embedded cluster on this machine until an interrupt, and deletes its kubeconfig.
+/// Without a name it gets a random one.
 pub(crate) async fn serve(embedded: &EmbeddedOptions, name: Option<&str>) -> Result<ExitCode, Failure> {
     // Signals are handled before any resource is created.
     let interrupt = Interrupt::listen().map_err(infrastructure)?;

@@ -18,8 +18,8 @@ pub(super) fn record(file: String, options: BTreeMap<String, bool>) {
     ORIGIN.get_or_init(|| Origin { file, options });
 }
 
-/// Returns how to leave out an option, such as `--keep`, that a profile states. `None` for an option
-/// from elsewhere, such as the command line.
+/// Returns how to leave out an option, such as `--keep`, that a profile states. `None` for an
+/// option from elsewhere, such as the command line.
 pub(crate) fn removal(option: &str) -> Option<String> {
     let Origin { file, options } = ORIGIN.get()?;
     let long = option.strip_prefix("--")?;

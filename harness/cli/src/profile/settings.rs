@@ -120,8 +120,8 @@ pub(super) struct Setting {
 }
 
 impl Setting {
-    /// Returns whether this setting selects a backend with real kubelets: there, cases, kubelets and
-    /// images of the repository could run as privileged containers.
+    /// Returns whether this setting selects a backend with real kubelets: there, cases, kubelets
+    /// and images of the repository could run as privileged containers.
     fn leaves_the_model(&self) -> bool {
         self.long == "backend" && self.values.iter().any(|value| value != "embedded")
     }

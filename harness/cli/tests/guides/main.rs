@@ -1,5 +1,5 @@
-//! Runs the commands of the README and of every guide in `harness/guides` in order, with one working
-//! directory per guide.
+//! Runs the commands of the README and of every guide in `harness/guides` in order, with one
+//! working directory per guide.
 //!
 //! Commands are blocks of `sh`, and the `run:` keys in blocks of `yaml`, which are jobs with their
 //! own machine. Words after the language of a block are options:

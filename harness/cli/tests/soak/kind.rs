@@ -1,5 +1,5 @@
-//! Soak of a kept kind cluster: runs of the backend kind on its worker, guests on its control plane,
-//! signals, and collections.
+//! Soak of a kept kind cluster: runs of the backend kind on its worker, guests on its control
+//! plane, signals, and collections.
 
 use std::io::Write;
 use std::process::{Command, Stdio};

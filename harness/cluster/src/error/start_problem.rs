@@ -25,8 +25,8 @@ impl fmt::Display for StartState {
     }
 }
 
-/// Nodes that do not become ready for the same reason. Displayed in one line, with the instruction, if
-/// the reason is well known, in a second one.
+/// Nodes that do not become ready for the same reason. Displayed in one line, with the instruction,
+/// if the reason is well known, in a second one.
 #[derive(Clone, Debug)]
 pub struct StartProblem {
     nodes: Vec<String>,

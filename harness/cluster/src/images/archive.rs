@@ -1,6 +1,6 @@
 //! Image archives with one layer, for `docker load`, `ctr images import` and `kind load
-//! image-archive`: an OCI layout with the additional `manifest.json` of Docker archives. The archives
-//! are reproducible: equal layers result in equal bytes.
+//! image-archive`: an OCI layout with the additional `manifest.json` of Docker archives. The
+//! archives are reproducible: equal layers result in equal bytes.
 
 use std::io;
 

@@ -52,7 +52,8 @@ impl Node {
         self.backend.external().map(ExternalNode::guards).unwrap_or_default()
     }
 
-    /// Names of the pods on the node that have not ended and belong neither to the node nor to a run.
+    /// Names of the pods on the node that have not ended and belong neither to the node nor to a
+    /// run.
     pub async fn other_pods(&self) -> Result<Vec<String>, NodeError> {
         let api: Api<Pod> = Api::all(self.client.clone());
         let on_node = ListParams::default().fields(&format!("spec.nodeName={}", self.name));
@@ -89,8 +90,8 @@ impl Node {
         retry_until_settled(async || self.summary().await).await
     }
 
-    /// Waits until the Summary shows file systems as they were after the call: until the kubelet has
-    /// measured them twice, because the first measurement may be under way.
+    /// Waits until the Summary shows file systems as they were after the call: until the kubelet
+    /// has measured them twice, because the first measurement may be under way.
     ///
     /// # Errors
     /// The kubelet does not answer, or does not measure for a minute.

@@ -161,9 +161,9 @@ impl RunLease {
         Ok(Self { run: run.to_owned(), client, api, clock, renewals, renewal, lost })
     }
 
-    /// Holds nodes among `wanted` that no other run uses: neither by its Lease nor, after its death,
-    /// by its pods. `choose` picks from the free nodes; while it returns `None`, waits for the other
-    /// runs.
+    /// Holds nodes among `wanted` that no other run uses: neither by its Lease nor, after its
+    /// death, by its pods. `choose` picks from the free nodes; while it returns `None`, waits for
+    /// the other runs.
     ///
     /// # Errors
     /// The API server refuses or does not answer.
@@ -322,7 +322,8 @@ struct Renewals {
     last: Mutex<LastRenewal>,
 }
 
-/// The time at which the last renewal was requested, and the cause of the failure of the last attempt after it.
+/// The time at which the last renewal was requested, and the cause of the failure of the last
+/// attempt after it.
 struct LastRenewal {
     at: Moment,
     failure: Option<String>,
@@ -483,9 +484,9 @@ mod tests {
         }
     }
 
-    /// Renewal times follow the server's clock: a run whose host's clock is set back would otherwise
-    /// appear expired to other runs. The test advances the clock of the runtime; that of the host
-    /// moves by milliseconds.
+    /// Renewal times follow the server's clock: a run whose host's clock is set back would
+    /// otherwise appear expired to other runs. The test advances the clock of the runtime; that of
+    /// the host moves by milliseconds.
     #[tokio::test(start_paused = true)]
     async fn renewals_do_not_depend_on_the_clock_of_the_host() {
         let (sender, mut renewals) = tokio::sync::mpsc::unbounded_channel();
@@ -572,8 +573,8 @@ mod tests {
         assert_eq!(began.elapsed().as_secs(), 100);
     }
 
-    /// Two runs that claim the same nodes at the same time hold different ones, and each knows which
-    /// ones the other has.
+    /// Two runs that claim the same nodes at the same time hold different ones, and each knows
+    /// which ones the other has.
     #[tokio::test]
     async fn runs_that_claim_nodes_at_the_same_time_hold_different_ones() {
         let options = evictlab_embedded::Options::new(0, Timestamp::UNIX_EPOCH, Vec::new());

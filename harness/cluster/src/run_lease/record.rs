@@ -68,8 +68,8 @@ impl LeaseRecord {
         self.renewed_ago(now).is_some_and(|ago| ago < lifetime)
     }
 
-    /// Returns the time since the last renewal; zero if it is in the future, as far as clocks of API
-    /// servers may differ. A later one is not a renewal.
+    /// Returns the time since the last renewal; zero if it is in the future, as far as clocks of
+    /// API servers may differ. A later one is not a renewal.
     pub(crate) fn renewed_ago(&self, now: Timestamp) -> Option<Duration> {
         let ago = now.duration_since(self.renewed?);
         (ago > -SignedDuration::try_from(LEASE_DURATION).ok()?)

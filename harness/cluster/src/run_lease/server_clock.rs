@@ -81,8 +81,8 @@ mod tests {
 
     use super::*;
 
-    /// An API server whose clock, and that of its node, are wrong, and whose first answers are these
-    /// failures: no answer, or a status without a header.
+    /// An API server whose clock, and that of its node, are wrong, and whose first answers are
+    /// these failures: no answer, or a status without a header.
     fn client(failures: &'static [Option<u16>]) -> Client {
         let requests = std::sync::atomic::AtomicUsize::new(0);
         let answer = move |path: &str| {

@@ -30,8 +30,8 @@ pub struct Placement<'a> {
     pub environment: &'a [(&'static str, String)],
     /// True if pods without limits get default limits.
     pub default_limits: bool,
-    /// Time after which the kubelet ends the pods, if the run does not delete them. Not for the pods of
-    /// a Deployment, whose template must not have it.
+    /// Time after which the kubelet ends the pods, if the run does not delete them. Not for the
+    /// pods of a Deployment, whose template must not have it.
     pub active_deadline: Option<Duration>,
     /// Owner of the objects that create pods: they end with it, if the run does not delete them.
     pub expiry: Option<&'a OwnerReference>,

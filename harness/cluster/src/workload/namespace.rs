@@ -339,8 +339,8 @@ impl Namespace {
         }
     }
 
-    /// Sends a request and retries it up to five times within 1.6 s while the server is busy (429, 503).
-    /// After another error, 504 too, the server may have carried out the request.
+    /// Sends a request and retries it up to five times within 1.6 s while the server is busy (429,
+    /// 503). After another error, 504 too, the server may have carried out the request.
     pub(super) async fn send(
         &self,
         request: http::request::Builder,

@@ -125,8 +125,8 @@ impl ActiveFaults {
         due
     }
 
-    /// Ends the faults whose scope names a node, also those that have not begun. A node that is gone
-    /// for a time still returns after it.
+    /// Ends the faults whose scope names a node, also those that have not begun. A node that is
+    /// gone for a time still returns after it.
     pub(crate) fn end(&mut self, node: &str) {
         self.active.retain(|_, active| {
             let returns = matches!(active.fault, Fault::NodeGone(_)) && active.hits == 1;

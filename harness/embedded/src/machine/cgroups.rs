@@ -145,8 +145,8 @@ impl CgroupTree {
         self.huge_pages = bytes.min(self.total);
     }
 
-    /// Returns the limit of a cgroup. Without one, that of the root is the node's memory without huge
-    /// pages.
+    /// Returns the limit of a cgroup. Without one, that of the root is the node's memory without
+    /// huge pages.
     pub(super) fn limit(&self, id: CgroupId) -> Option<u64> {
         self.nodes[id.0].limit.or((id == ROOT_CGROUP).then_some(self.total - self.huge_pages))
     }

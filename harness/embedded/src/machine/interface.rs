@@ -58,8 +58,8 @@ impl Machine {
         self.kernel.cgroups.total()
     }
 
-    /// Returns the memory that huge pages reserve, in bytes. [`Machine::memory_total`] includes it, and
-    /// no cgroup is charged for it.
+    /// Returns the memory that huge pages reserve, in bytes. [`Machine::memory_total`] includes it,
+    /// and no cgroup is charged for it.
     pub fn huge_pages(&self) -> u64 {
         self.kernel.cgroups.huge_pages()
     }
@@ -228,8 +228,8 @@ impl Machine {
         DiskUse { bytes: size.next_multiple_of(BLOCK), inodes: 1 }
     }
 
-    /// Rotates the log of a container whose current file has at least `max_size` bytes, so that at most
-    /// `max_files` exist.
+    /// Rotates the log of a container whose current file has at least `max_size` bytes, so that at
+    /// most `max_files` exist.
     pub(crate) fn rotate_log(&mut self, id: &str, max_size: u64, max_files: usize) {
         let Some(key) = self.kernel.container_keys.get(id).copied() else { return };
         let Some(container) = self.kernel.containers.get_mut(&key) else { return };

@@ -7,8 +7,8 @@ use super::disk::BLOCK;
 use super::types::{DiskUse, LogLine, OutputStream};
 use crate::sim::Time;
 
-/// The number of lines and their bytes that trimming leaves; up to twice as many are stored. The size
-/// of the log counts all lines.
+/// The number of lines and their bytes that trimming leaves; up to twice as many are stored. The
+/// size of the log counts all lines.
 const MAX_LINES: usize = 10_000;
 const MAX_BYTES: usize = 8 * MIB as usize;
 /// The number of lines that are stored of a line that is repeated.

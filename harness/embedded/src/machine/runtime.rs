@@ -184,8 +184,8 @@ impl Kernel {
         self.cgroups.remove(pod.cgroup);
     }
 
-    /// Reserves disk space for a log that has grown, and frees that of a log that has shrunk. A full
-    /// disk truncates nothing.
+    /// Reserves disk space for a log that has grown, and frees that of a log that has shrunk. A
+    /// full disk truncates nothing.
     pub(super) fn resize_log(&mut self, key: ContainerKey) {
         let Some(container) = self.containers.get_mut(&key) else { return };
         let (before, now) = (container.log_space, container.log.disk_use());

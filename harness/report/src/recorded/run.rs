@@ -78,8 +78,8 @@ impl RecordedRun {
         self.state.end.is_some()
     }
 
-    /// Returns what to run again: cases that are `failed`, `error` or `inconclusive` on a kubelet, or
-    /// have no verdict there.
+    /// Returns what to run again: cases that are `failed`, `error` or `inconclusive` on a kubelet,
+    /// or have no verdict there.
     pub fn unsuccessful(&self) -> Unsuccessful {
         let mut found = Unsuccessful::default();
         let Some(run) = &self.state.run else { return found };

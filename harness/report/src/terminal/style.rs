@@ -136,8 +136,8 @@ impl Line {
         self
     }
 
-    /// Breaks the line between words into lines of at most `width` columns, if possible. All but the
-    /// first begin with `indent` spaces.
+    /// Breaks the line between words into lines of at most `width` columns, if possible. All but
+    /// the first begin with `indent` spaces.
     pub fn wrapped(&self, width: usize, indent: usize) -> Vec<Self> {
         let (mut lines, mut line, mut used) = (vec![], Self::default(), 0);
         for (text, style) in &self.0 {

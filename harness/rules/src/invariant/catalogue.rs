@@ -52,9 +52,9 @@ pub enum Invariant {
     /// or if the value is greater than the node's capacity.
     /// Source: `evictionMessage` reads the Summary's cached statistics.
     UsageIsInTheSummary,
-    /// Available amounts and usages are printed as the kubelet prints quantities: memory and storage
-    /// in binary units, inodes and PIDs in decimal ones.
-    /// Source: `makeSignalObservations` and `evictionMessage` in `helpers.go`.
+    /// Available amounts and usages are printed as the kubelet prints quantities: memory and
+    /// storage in binary units, inodes and PIDs in decimal ones. Source: `makeSignalObservations`
+    /// and `evictionMessage` in `helpers.go`.
     AmountsAreCanonical,
     /// The limit in the message is the pod's, in its own print, and this kubelet enforces it.
     /// Source: `localStorageEviction` in `eviction_manager.go`.
@@ -63,8 +63,8 @@ pub enum Invariant {
     /// `DisruptionTarget` condition.
     /// Source: `localStorageEviction` and `Admit` in `eviction_manager.go` pass neither.
     NoPressureNoAnnotations,
-    /// The kubelet waits at least 10 s for the end of the pod before it reports ExceededGracePeriod.
-    /// Source: `killPodNow` in `pod_workers.go`.
+    /// The kubelet waits at least 10 s for the end of the pod before it reports
+    /// ExceededGracePeriod. Source: `killPodNow` in `pod_workers.go`.
     KillIsAwaited,
 }
 

@@ -41,8 +41,8 @@ fn check_condition(evidence: &EventEvidence<'_>) -> Option<Finding> {
     Some(Finding::proven(invariant, holds, format!("{status:?}"), format!("{condition:?}")))
 }
 
-/// Checks the time between the first Evicted event, which precedes the kill, and ExceededGracePeriod;
-/// `None` without the time of the Evicted event.
+/// Checks the time between the first Evicted event, which precedes the kill, and
+/// ExceededGracePeriod; `None` without the time of the Evicted event.
 fn check_wait(evidence: &EventEvidence<'_>) -> Option<Finding> {
     // Of 10 s, as timestamps may be rounded down to seconds.
     const MIN_WAIT: SignedDuration = SignedDuration::from_secs(8);

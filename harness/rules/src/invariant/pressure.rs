@@ -192,8 +192,8 @@ fn check_threshold(evidence: &EventEvidence<'_>, message: &NodePressure) -> Vec<
     vec![below, Finding::new(Invariant::ThresholdIsConfigured, outcome, expected, quantity)]
 }
 
-/// Returns the capacities that percentages of a threshold may refer to, or `None` alone if no sample
-/// has one. That of the memory of all pods changes when the kubelet sets its limit.
+/// Returns the capacities that percentages of a threshold may refer to, or `None` alone if no
+/// sample has one. That of the memory of all pods changes when the kubelet sets its limit.
 fn capacities(evidence: &EventEvidence<'_>, threshold: &Threshold) -> Vec<Option<Quantity>> {
     let mut found: Vec<Option<Quantity>> = Vec::new();
     for sample in evidence.samples {

@@ -27,8 +27,8 @@ const MARGIN: u64 = 256 * MIB;
 /// Memory or disk above its thresholds that a node keeps during a case that may not put it under
 /// pressure.
 const MIN_ROOM: u64 = 64 * MIB;
-/// Processes and inodes that the pods of a case may take: limits on memory and disk do not bound them,
-/// and nodes have at least 32,768 process ids.
+/// Processes and inodes that the pods of a case may take: limits on memory and disk do not bound
+/// them, and nodes have at least 32,768 process ids.
 const MAX_PROCESSES: u64 = 10_000;
 const MAX_INODES: u64 = 1_000_000;
 
@@ -45,8 +45,8 @@ impl CaseRunner<'_> {
     /// other nodes. The case ends when
     /// - the run has lost the node,
     /// - its pods take more than the cap, or too many inodes or processes,
-    /// - it may put the node under pressure, and pods of others have arrived, or the node could not be
-    ///   checked for 30 s,
+    /// - it may put the node under pressure, and pods of others have arrived, or the node could not
+    ///   be checked for 30 s,
     /// - it may not, and the node has come close to a threshold.
     pub(super) async fn guard(&self, namespace: &Namespace) -> CaseError {
         let Some(policy) = &self.leased.policy else { return std::future::pending().await };
@@ -91,8 +91,8 @@ impl CaseRunner<'_> {
         check_room(room).map_err(CheckError::Harmful)
     }
 
-    /// Waits until the node may come under pressure beside the others (`--max-starved-nodes`), if the
-    /// case may put it there. The node keeps the permit until it has recovered.
+    /// Waits until the node may come under pressure beside the others (`--max-starved-nodes`), if
+    /// the case may put it there. The node keeps the permit until it has recovered.
     pub(super) async fn acquire_pressure_permit(&self) -> Result<(), CaseError> {
         let may_starve = self.leased.policy.as_ref().is_some_and(|policy| policy.may_starve(&self.case.case));
         let Some(permits) = self.pressure_permits.filter(|_| may_starve) else { return Ok(()) };
@@ -107,8 +107,8 @@ struct Checks {
 }
 
 impl Checks {
-    /// Returns why the case ends after a check. Without pressure, the limits of the pods suffice while
-    /// its node cannot be checked.
+    /// Returns why the case ends after a check. Without pressure, the limits of the pods suffice
+    /// while its node cannot be checked.
     fn reason_to_end(&mut self, check: Result<(), CheckError>) -> Option<String> {
         match check {
             Ok(()) => {

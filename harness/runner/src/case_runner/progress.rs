@@ -28,8 +28,8 @@ impl CaseRunner<'_> {
         }
     }
 
-    /// Reports the distance to the threshold, and the container with the largest working set unless the
-    /// pressure is on another resource.
+    /// Reports the distance to the threshold, and the container with the largest working set unless
+    /// the pressure is on another resource.
     pub(super) fn report_usage(&self, sample: &Value, observations: &Observations) {
         let Ok(pods) = Sample::deserialize(sample).map(|sample| sample.pods) else { return };
         let pressure = self.case.case.pressure.as_ref();

@@ -21,12 +21,12 @@ use crate::observation::watch::watch_case;
 use crate::pressure::ramp::Ramp;
 use crate::staging::node_setup::set_up_node;
 
-/// Time that a case needs to delete its pods after its deadline, at most; at the end of it, also pods
-/// with a grace period have ended.
+/// Time that a case needs to delete its pods after its deadline, at most; at the end of it, also
+/// pods with a grace period have ended.
 const CLEANUP_TIME: Duration = Duration::from_secs(MAX_GRACE_PERIOD);
 
-/// Returns the time after which the kubelet begins to end the pods of a case: each has its grace period
-/// left.
+/// Returns the time after which the kubelet begins to end the pods of a case: each has its grace
+/// period left.
 fn lifetime(case: &Case, speed: NodeSpeed) -> Duration {
     let grace = Duration::from_secs(PodBounds::of(case).longest_grace);
     speed.deadline(case) + CLEANUP_TIME.saturating_sub(grace)
@@ -79,8 +79,8 @@ impl CaseRunner<'_> {
         observer.run(updates, &mut execution.observations).await
     }
 
-    /// Creates the owner of the case's objects with pod templates, if there are any and the cluster is
-    /// to end them after a lifetime.
+    /// Creates the owner of the case's objects with pod templates, if there are any and the cluster
+    /// is to end them after a lifetime.
     async fn create_expiry(
         &self,
         namespace: &Namespace,

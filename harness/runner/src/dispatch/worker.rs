@@ -139,8 +139,8 @@ impl RunContext {
         outcome
     }
 
-    /// Gives the permit of a node for pressure back when the node has recovered. The permit of a node
-    /// that does not recover is lost for the rest of the run.
+    /// Gives the permit of a node for pressure back when the node has recovered. The permit of a
+    /// node that does not recover is lost for the rest of the run.
     async fn release_pressure_permit(&self, leased: &Arc<LeasedNode>, cluster: &str) {
         let (Some(permits), Some(permit)) = (&self.pressure_permits, leased.take_pressure_permit().await)
         else {
@@ -171,7 +171,8 @@ impl RunContext {
         (is_due && !self.cancel.is_cancelled()).then_some(next)
     }
 
-    /// Returns the outcome of a case that the time limit of the run ended; `None` if it is not reached.
+    /// Returns the outcome of a case that the time limit of the run ended; `None` if it is not
+    /// reached.
     fn timed_out(&self) -> Option<CaseOutcome> {
         let timeout = self.request.timeout.filter(|_| self.timed_out.load(Ordering::Relaxed))?;
         let why = format!("the run timed out after {}", humantime::format_duration(timeout));

@@ -68,8 +68,8 @@ pub(crate) struct LeasedNode {
     pub policy: Option<NodePolicy>,
     /// Memory and disk of an external node for cases that must not put it under pressure.
     room: Option<RoomBudget>,
-    /// Right to put an external node under pressure, from the first case that may do so until the node
-    /// has recovered.
+    /// Right to put an external node under pressure, from the first case that may do so until the
+    /// node has recovered.
     pressure_permit: Mutex<Option<PressurePermit>>,
     state: Mutex<LeaseState>,
     /// Namespaces of earlier cases that could not be deleted.
@@ -159,8 +159,8 @@ impl LeasedNode {
         self.policy.as_ref().is_some_and(|policy| policy.may_starve(case))
     }
 
-    /// Waits until the limits of a case that must not put an external node under pressure fit beside
-    /// those of the cases that run.
+    /// Waits until the limits of a case that must not put an external node under pressure fit
+    /// beside those of the cases that run.
     pub(crate) async fn acquire_room(&self, case: &Case) -> Option<[SemaphorePermit<'_>; 2]> {
         match &self.room {
             Some(room) if !self.may_starve(case) => room.acquire(PodBounds::of(case).limits).await,
@@ -192,8 +192,8 @@ impl LeasedNode {
         self.pressure_permit.lock().await.take()
     }
 
-    /// Waits until the node has recovered from the pressure of pods in these namespaces, and they have
-    /// ended.
+    /// Waits until the node has recovered from the pressure of pods in these namespaces, and they
+    /// have ended.
     ///
     /// # Errors
     /// The node did not recover.
@@ -251,8 +251,8 @@ impl LeasedNode {
         file_systems::set_up(&self.node, wanted).await
     }
 
-    /// Reserves memory for huge pages, in bytes, until the next [`reset`](Self::reset), on a node that can
-    /// have its own. Returns the huge pages of the node, in bytes.
+    /// Reserves memory for huge pages, in bytes, until the next [`reset`](Self::reset), on a node
+    /// that can have its own. Returns the huge pages of the node, in bytes.
     ///
     /// # Errors
     /// The node cannot be reached, or its kubelet does not start again.
@@ -309,8 +309,8 @@ impl LeasedNode {
         self.state.lock().await.is_unsteady = true;
     }
 
-    /// Waits until statistics without pods of cases are steady, if the node was marked as unsteady since
-    /// the last call.
+    /// Waits until statistics without pods of cases are steady, if the node was marked as unsteady
+    /// since the last call.
     pub(crate) async fn wait_until_steady(&self) {
         let mut state = self.state.lock().await;
         if std::mem::take(&mut state.is_unsteady) {

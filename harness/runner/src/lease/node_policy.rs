@@ -109,8 +109,9 @@ impl NodePolicy {
         }
     }
 
-    /// Returns whether a case may put the node under pressure: it states so, its pods have no limits or
-    /// preempt others, or their limits are more than the node had left at the start of the run.
+    /// Returns whether a case may put the node under pressure: it states so, its pods have no
+    /// limits or preempt others, or their limits are more than the node had left at the start of
+    /// the run.
     pub(crate) fn may_starve(&self, case: &Case) -> bool {
         self.pressure_cause(case, PodBounds::of(case)).is_some()
     }
@@ -123,8 +124,8 @@ impl NodePolicy {
         NodeRoom::of(&self.configz, summary)
     }
 
-    /// Returns the memory and disk, in bytes, that cases without pressure may take together; 0 if the
-    /// node does not report what it has left.
+    /// Returns the memory and disk, in bytes, that cases without pressure may take together; 0 if
+    /// the node does not report what it has left.
     pub(crate) fn budget(&self) -> [u64; 2] {
         let room = self.room(&self.summary).ok();
         let [memory, disk] = room.map(|room| [room.memory, room.disk]).unwrap_or_default();
@@ -142,7 +143,8 @@ impl NodePolicy {
     }
 
     /// Plans the pressure of a case by the node's current state; `None` for a case without
-    /// pressure. Checks that the node still has room for a case that must not put it under pressure.
+    /// pressure. Checks that the node still has room for a case that must not put it under
+    /// pressure.
     pub(crate) async fn plan_for_current_state(
         &self,
         case: &Case,

@@ -13,8 +13,8 @@ use crate::lease::privilege::{
     container_privilege, grace_period, object_privilege, patch_privilege, pod_privilege,
 };
 
-/// Resources that a pod without limits can exhaust. Limits on them do not bound processes and inodes;
-/// the guard of a running case does.
+/// Resources that a pod without limits can exhaust. Limits on them do not bound processes and
+/// inodes; the guard of a running case does.
 const RESOURCES: [&str; 2] = ["memory", STORAGE];
 /// The resource that a pod's disk usage counts against.
 const STORAGE: &str = "ephemeral-storage";
@@ -26,8 +26,8 @@ pub(crate) struct PodBounds {
     /// The first pod that preempts other pods, such as `Pod p has the priority class
     /// system-node-critical`.
     pub preempts: Option<String>,
-    /// The first privilege beyond the Pod Security Standard `baseline` or beyond the namespace of the
-    /// case, such as `Pod p uses hostPID`.
+    /// The first privilege beyond the Pod Security Standard `baseline` or beyond the namespace of
+    /// the case, such as `Pod p uses hostPID`.
     pub privilege: Option<String>,
     /// Sums of the limits of all pods in bytes, of memory and of ephemeral storage.
     pub limits: [u64; 2],

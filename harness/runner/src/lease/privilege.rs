@@ -1,5 +1,6 @@
-//! Privileges of a case on a cluster that evictlab does not manage: what its pods, objects and patches
-//! can do beyond its namespace. An allow-list, because clusters have objects and volumes of any kind.
+//! Privileges of a case on a cluster that evictlab does not manage: what its pods, objects and
+//! patches can do beyond its namespace. An allow-list, because clusters have objects and volumes of
+//! any kind.
 
 use evictlab_case::{ContainerManifest, ObjectKind, ObjectPatch, PodSpecManifest, VolumeManifest, case_name};
 use serde_json::{Map, Value};
@@ -23,7 +24,8 @@ const OBJECTS: [(&str, &str); 13] = [
 ];
 /// Sources of volumes on the pod's own disk or memory.
 const VOLUMES: [&str; 5] = ["configMap", "downwardAPI", "emptyDir", "projected", "secret"];
-/// Maximum termination grace period of a pod, in seconds: a pod may run for so long after its deadline.
+/// Maximum termination grace period of a pod, in seconds: a pod may run for so long after its
+/// deadline.
 pub(crate) const MAX_GRACE_PERIOD: u64 = 120;
 /// Default of `terminationGracePeriodSeconds`.
 const DEFAULT_GRACE_PERIOD: u64 = 30;
@@ -114,8 +116,8 @@ pub(super) fn patch_privilege(patch: &ObjectPatch) -> Option<String> {
     field.map(|field| format!("a patch of {} {} sets {field}", patch.kind.as_str(), patch.name))
 }
 
-/// Returns a field of a patch, at any depth, by which pods leave the nodes of the run, preempt other
-/// pods, claim storage of the cluster, or outlive the run.
+/// Returns a field of a patch, at any depth, by which pods leave the nodes of the run, preempt
+/// other pods, claim storage of the cluster, or outlive the run.
 fn unbounded_field(name: &str, value: &Value) -> Option<&'static str> {
     const FIELDS: [&str; 8] = [
         "nodeName",
@@ -203,7 +205,8 @@ pub(super) fn container_privilege(container: &ContainerManifest) -> Option<Strin
     ports.any(|port| port.host_port.is_some_and(|port| port > 0)).then(|| "a hostPort".to_owned())
 }
 
-/// Returns the first setting of a security context, of a pod or a container, that `baseline` forbids.
+/// Returns the first setting of a security context, of a pod or a container, that `baseline`
+/// forbids.
 fn unsafe_setting(security: &Map<String, Value>) -> Option<String> {
     let text = |path: &[&str]| {
         let value = path.iter().skip(1).try_fold(security.get(path[0])?, |value, field| value.get(field));

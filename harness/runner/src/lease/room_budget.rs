@@ -3,8 +3,8 @@
 use evictlab_rules::quantity::MIB;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-/// Memory and disk that the pods of the running cases may take together by their limits. Each has one
-/// permit per MiB.
+/// Memory and disk that the pods of the running cases may take together by their limits. Each has
+/// one permit per MiB.
 pub(crate) struct RoomBudget {
     permits: [Semaphore; 2],
     /// Permits in total.
@@ -18,8 +18,8 @@ impl RoomBudget {
         Self { permits: sizes.map(|size| Semaphore::new(size as usize)), sizes }
     }
 
-    /// Waits until the budget covers limits on memory and disk, in bytes; limits that exceed it take all
-    /// of it. Dropping the permits gives the amounts back.
+    /// Waits until the budget covers limits on memory and disk, in bytes; limits that exceed it
+    /// take all of it. Dropping the permits gives the amounts back.
     pub(crate) async fn acquire(&self, limits: [u64; 2]) -> Option<[SemaphorePermit<'_>; 2]> {
         let takes = |index: usize| {
             let wanted = u32::try_from(limits[index].div_ceil(MIB)).unwrap_or(u32::MAX);

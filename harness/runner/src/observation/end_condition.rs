@@ -35,8 +35,8 @@ pub(crate) struct ExpectedOutcome {
     pub until: Option<bool>,
     /// True if steps of the case are not done.
     pub steps_left: bool,
-    /// True if the case waits for nothing ([`Case::waits_for_nothing`]): it ends when nothing changes
-    /// any more.
+    /// True if the case waits for nothing ([`Case::waits_for_nothing`]): it ends when nothing
+    /// changes any more.
     pub waits_for_nothing: bool,
 }
 
@@ -171,8 +171,8 @@ impl EndCondition {
         is_stalled.then_some(ObservationEnd::Stalled)
     }
 
-    /// Returns the end after the eviction of a pod that the case spares: nothing that follows changes
-    /// the verdict.
+    /// Returns the end after the eviction of a pod that the case spares: nothing that follows
+    /// changes the verdict.
     fn unexpected_eviction(&mut self, inputs: &EndInputs<'_>, now: Instant) -> Option<ObservationEnd> {
         let is_evicted = |pod: &&String| all_evicted(inputs.state, std::slice::from_ref(*pod));
         let pod = inputs.expected.never_evicted.iter().find(is_evicted)?;

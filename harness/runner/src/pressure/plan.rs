@@ -28,8 +28,8 @@ pub(crate) struct PressurePlan {
     pub target: RampTarget,
 }
 
-/// A threshold of the kubelet and the available amount that the kubelet compares with it, in the unit
-/// of the signal.
+/// A threshold of the kubelet and the available amount that the kubelet compares with it, in the
+/// unit of the signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ResolvedThreshold {
     pub available: u64,
@@ -100,8 +100,8 @@ pub(crate) fn plan_pressure(
     Ok(PressurePlan { available, threshold, grace: tested.grace, target })
 }
 
-/// Returns the threshold that a case tests, as configured in `configz` and resolved by a Summary or a
-/// sample of it; `None` without such a threshold.
+/// Returns the threshold that a case tests, as configured in `configz` and resolved by a Summary or
+/// a sample of it; `None` without such a threshold.
 pub(crate) fn tested_threshold(
     pressure: &Pressure,
     configz: &Value,
@@ -111,8 +111,8 @@ pub(crate) fn tested_threshold(
     nearest(&thresholds, pressure.soft_grace.is_some())
 }
 
-/// Returns the distance to the nearest threshold on a signal, soft or hard, in the unit of the signal;
-/// `None` without a threshold.
+/// Returns the distance to the nearest threshold on a signal, soft or hard, in the unit of the
+/// signal; `None` without a threshold.
 ///
 /// # Errors
 /// The Summary does not report the signal.

@@ -43,8 +43,8 @@ pub(crate) fn threshold_beside_reservation(pressure: &Pressure, node: SignalStat
     pressure.as_percentage.then(|| percentage(amount_beside_reservation(pressure), node.capacity))
 }
 
-/// Returns the amount of a hard threshold beside a reservation: nine tenths of the case's distance. The
-/// rest stays allocatable.
+/// Returns the amount of a hard threshold beside a reservation: nine tenths of the case's distance.
+/// The rest stays allocatable.
 pub(crate) fn amount_beside_reservation(pressure: &Pressure) -> u64 {
     pressure.distance() / 10 * 9
 }

@@ -93,8 +93,8 @@ pub(crate) async fn wait_until_recovered(node: &Node, baseline: &NodeBaseline) -
     .map_err(|stalled| RecoveryError::NotRecovered { node: node.name.clone(), stalled })
 }
 
-/// Waits until the node is ready, its pressure conditions are `False`, their taints are removed, and the
-/// kubelet has no statistics of pods in these namespaces any more. Unlike
+/// Waits until the node is ready, its pressure conditions are `False`, their taints are removed,
+/// and the kubelet has no statistics of pods in these namespaces any more. Unlike
 /// [`wait_until_recovered`], ignores other cases that run on the node.
 ///
 /// # Errors
@@ -149,8 +149,8 @@ pub(crate) fn process_memory(sample: &Sample) -> Option<u64> {
     u64::try_from(sample.node.memory.as_ref()?.rss_bytes?).ok()
 }
 
-/// Returns the pods of cases that the kubelet still has statistics of. Their namespaces may be gone,
-/// so that only the name shows whose they are.
+/// Returns the pods of cases that the kubelet still has statistics of. Their namespaces may be
+/// gone, so that only the name shows whose they are.
 pub(crate) fn pods_of_cases(sample: &Sample) -> impl Iterator<Item = &PodRef> {
     let references = sample.pods.iter().map(|pod| &pod.pod_ref);
     references.filter(|pod| Namespace::is_own_name(&pod.namespace))

@@ -41,8 +41,8 @@ pub(crate) fn unused_image_bytes(case: &Case) -> Option<u64> {
     Some(case.node.unused_image.as_ref()?.amount())
 }
 
-/// Reverts everything else that a case changes on its node in its setup and steps. Also applies to a
-/// case that was interrupted: each reversal is idempotent.
+/// Reverts everything else that a case changes on its node in its setup and steps. Also applies to
+/// a case that was interrupted: each reversal is idempotent.
 pub(crate) async fn restore_node(node: &Node, case: &Case) -> Result<(), NodeError> {
     if case.node_changes().any(|change| *change == NodeChange::Pause) {
         node.backend().set_paused(false).await?;

@@ -11,8 +11,8 @@ use evictlab_cluster::{Docker, DockerError, available_memory};
 
 /// Label of the container; its value identifies the process that created it.
 const LABEL: &str = "evictlab.dev/doctor";
-/// Lifetime of the container in seconds. Docker removes the container after that, even if this process
-/// has died.
+/// Lifetime of the container in seconds. Docker removes the container after that, even if this
+/// process has died.
 const LIFETIME_SECONDS: &str = "60";
 /// Prints each fact under a heading.
 const SCRIPT: &str = "\

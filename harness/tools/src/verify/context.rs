@@ -50,7 +50,8 @@ pub struct ReportContext {
     pub sides: [ComparedKubelet; 2],
     /// Names and values of the environment table.
     pub environment: Vec<(String, String)>,
-    /// Steps to reproduce each case with kind and kubectl, by `suite/case`, or the reason that they are missing.
+    /// Steps to reproduce each case with kind and kubectl, by `suite/case`, or the reason that they
+    /// are missing.
     pub recipes: BTreeMap<String, Result<Recipe, String>>,
     /// The command that repeats the comparison.
     pub repro_command: String,

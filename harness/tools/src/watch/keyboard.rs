@@ -163,8 +163,8 @@ fn sequence_length(bytes: &[u8]) -> Option<usize> {
     }
 }
 
-/// Returns the length without an unfinished sequence at the end. One that fills all of `bytes` counts
-/// as finished.
+/// Returns the length without an unfinished sequence at the end. One that fills all of `bytes`
+/// counts as finished.
 fn complete(bytes: &[u8]) -> usize {
     let last = bytes.iter().rposition(|byte| *byte == b'\x1b').filter(|last| *last > 0);
     last.filter(|last| sequence_length(&bytes[*last..]).is_none()).unwrap_or(bytes.len())

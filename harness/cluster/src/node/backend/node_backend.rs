@@ -96,8 +96,9 @@ impl NodeBackend {
         }
     }
 
-    /// Restores the original kubelet configuration and restarts the kubelet. Returns `false`, without a
-    /// restart, if a kind node has its original configuration, and for nodes of existing clusters.
+    /// Restores the original kubelet configuration and restarts the kubelet. Returns `false`,
+    /// without a restart, if a kind node has its original configuration, and for nodes of existing
+    /// clusters.
     pub async fn restore_config(&self) -> Result<bool, NodeError> {
         match self {
             Self::Embedded(node) => node.restore_config().map(|()| true),
@@ -141,8 +142,8 @@ impl NodeBackend {
         matches!(self, Self::Embedded(_))
     }
 
-    /// Reserves memory for huge pages of 2 MiB, in bytes, instead of what is reserved, and restarts the
-    /// kubelet. Does nothing on a node with the huge pages of its host.
+    /// Reserves memory for huge pages of 2 MiB, in bytes, instead of what is reserved, and restarts
+    /// the kubelet. Does nothing on a node with the huge pages of its host.
     ///
     /// # Errors
     /// The embedded cluster has no such node.
@@ -189,8 +190,8 @@ impl NodeBackend {
         }
     }
 
-    /// Free bytes of the host's disk that holds the node's own file systems; `None` if the node has the
-    /// disk of its machine.
+    /// Free bytes of the host's disk that holds the node's own file systems; `None` if the node has
+    /// the disk of its machine.
     pub async fn host_disk(&self) -> Result<Option<u64>, NodeError> {
         match self {
             Self::Kind(node) => node.host_disk().await.map(Some),
@@ -244,8 +245,8 @@ impl NodeBackend {
         }
     }
 
-    /// Puts an image of this size on the node, which no container uses, unless the node has one of the
-    /// size. The kubelet may delete it.
+    /// Puts an image of this size on the node, which no container uses, unless the node has one of
+    /// the size. The kubelet may delete it.
     ///
     /// # Errors
     /// The image could not be imported, or the node is not managed by evictlab.

@@ -101,8 +101,8 @@ impl Kubelet {
         Some(number)
     }
 
-    /// Starts to terminate a pod, unless it terminates already. The deletion and the pod's spec also
-    /// limit `grace`.
+    /// Starts to terminate a pod, unless it terminates already. The deletion and the pod's spec
+    /// also limit `grace`.
     pub(super) fn terminate(
         &mut self,
         worker: &mut Worker,
@@ -111,8 +111,8 @@ impl Kubelet {
         machine: &mut Machine,
         ctx: &mut SimContext,
     ) {
-        // The context of the running termination is not that of the pod worker, which a shorter grace
-        // period cancels: kubernetes/kubernetes#113606.
+        // The context of the running termination is not that of the pod worker, which a shorter
+        // grace period cancels: kubernetes/kubernetes#113606.
         if worker.stage == Stage::Terminating {
             return;
         }
@@ -129,8 +129,9 @@ impl Kubelet {
     }
 
     /// Computes `calculateEffectiveGracePeriod` of pod_workers.go: the shorter period counts.
-    /// Until 1.30 an override of 0 is ignored and the pod's own period is used; since 1.31 it results
-    /// in 1 (kubernetes/kubernetes#124063). A negative override results in 1 in all versions.
+    /// Until 1.30 an override of 0 is ignored and the pod's own period is used; since 1.31 it
+    /// results in 1 (kubernetes/kubernetes#124063). A negative override results in 1 in all
+    /// versions.
     fn effective_grace(&self, worker: &Worker, grace: Option<i64>) -> u64 {
         let mut seconds = 0;
         let mut is_overridden = false;

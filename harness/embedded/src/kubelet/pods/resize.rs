@@ -45,8 +45,8 @@ impl Kubelet {
         is_resized
     }
 
-    /// Tries the resizes of the selected pods again: of those that the node had no room for when a pod
-    /// has gone, and of all after a restart (`retryPendingResizes`).
+    /// Tries the resizes of the selected pods again: of those that the node had no room for when a
+    /// pod has gone, and of all after a restart (`retryPendingResizes`).
     pub(super) fn retry_resizes(
         &mut self,
         selects: impl Fn(&str, &Worker) -> bool,

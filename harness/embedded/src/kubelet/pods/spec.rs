@@ -203,8 +203,8 @@ impl Manifest {
         limit.0.parse::<Quantity>().ok().and_then(|limit| u64::try_from(limit.value()).ok())
     }
 
-    /// Returns the memory limit of the pod in bytes: the one that it states, or the sum of those of its
-    /// containers, if all have one.
+    /// Returns the memory limit of the pod in bytes: the one that it states, or the sum of those of
+    /// its containers, if all have one.
     pub(super) fn memory_limit(&self) -> Option<u64> {
         if let Some(limit) = self.pod_level_memory_limit() {
             return Some(limit);

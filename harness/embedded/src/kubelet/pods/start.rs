@@ -362,9 +362,10 @@ impl Kubelet {
         })
     }
 
-    /// Returns `memory.high` of a container: a part of the way from its request to its limit, or to the
-    /// node's allocatable memory (`generateLinuxContainerResources` of
-    /// `pkg/kubelet/kuberuntime/kuberuntime_container_linux.go`). The part has no default since 1.37.
+    /// Returns `memory.high` of a container: a part of the way from its request to its limit, or to
+    /// the node's allocatable memory (`generateLinuxContainerResources` of
+    /// `pkg/kubelet/kuberuntime/kuberuntime_container_linux.go`). The part has no default since
+    /// 1.37.
     fn memory_high(&self, container: &Container, allocatable: Option<u64>) -> Option<u64> {
         let is_enabled = self.config.settings.gates.memory_qos && !self.has(Defect::MemoryHighMissing);
         if !is_enabled || self.identity.cgroup == CgroupVersion::V1 {

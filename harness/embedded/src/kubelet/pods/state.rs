@@ -93,8 +93,8 @@ impl Pods {
         self.containers(pod, |state| matches!(state, State::Running { .. }))
     }
 
-    /// Returns the containers of a pod of which containerd has statistics: those that run, and for a
-    /// moment those that have ended.
+    /// Returns the containers of a pod of which containerd has statistics: those that run, and for
+    /// a moment those that have ended.
     pub(crate) fn with_statistics(&self, pod: &str, now: Time) -> Vec<RunningContainer> {
         let is_listed = |state: &State| match state {
             State::Running { .. } => true,

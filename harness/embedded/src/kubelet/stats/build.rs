@@ -91,8 +91,8 @@ struct SummaryBuilder<'a> {
     /// Calendar time at the start of the cluster.
     epoch: Epoch,
     root: (&'a Group, Measured),
-    /// True if statistics of pods and containers are the runtime's (`listPodStatsStrictlyFromCRI` of
-    /// `pkg/kubelet/stats/cri_stats_provider.go`) instead of cAdvisor's.
+    /// True if statistics of pods and containers are the runtime's (`listPodStatsStrictlyFromCRI`
+    /// of `pkg/kubelet/stats/cri_stats_provider.go`) instead of cAdvisor's.
     is_from_runtime: bool,
 }
 
@@ -300,8 +300,8 @@ impl<'a> SummaryBuilder<'a> {
         (container, count)
     }
 
-    /// Returns the runtime's statistics of a pod or container, which are always current; since 1.34 they
-    /// have more fields (`makeContainerStats`).
+    /// Returns the runtime's statistics of a pod or container, which are always current; since 1.34
+    /// they have more fields (`makeContainerStats`).
     fn runtime_stats(&self, group: &Cgroup, limit: Option<u64>) -> (CpuStats, MemoryStats) {
         let time = Some(self.date(self.now));
         let used = self.machine.memory(group).unwrap_or_default();

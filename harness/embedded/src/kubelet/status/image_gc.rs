@@ -1,5 +1,5 @@
-//! Periodic deletion of unused images: `GarbageCollect` of `pkg/kubelet/images/image_gc_manager.go`.
-//! `imageMaximumGCAge` is not modelled.
+//! Periodic deletion of unused images: `GarbageCollect` of
+//! `pkg/kubelet/images/image_gc_manager.go`. `imageMaximumGCAge` is not modelled.
 
 use std::time::Duration;
 
@@ -37,8 +37,8 @@ impl Kubelet {
         self.status_at(next, StatusEvent::CollectImages, ctx);
     }
 
-    /// Deletes unused images if the file system of images is used up to the high threshold, until it
-    /// is used up to the low one.
+    /// Deletes unused images if the file system of images is used up to the high threshold, until
+    /// it is used up to the low one.
     pub(super) fn collect_images(&mut self, machine: &Machine, ctx: &mut SimContext) {
         self.schedule_image_gc(ctx);
         let Filesystem { capacity, used } = match machine.images_filesystem() {

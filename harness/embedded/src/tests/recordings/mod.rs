@@ -18,9 +18,9 @@ use recording::Recording;
 /// Number of seeds with which each recording is replayed. All must have its outcome.
 const SEEDS: u64 = 4;
 
-/// Recordings whose outcome is one of several, with the number of seeds and how many of them must have
-/// it. In `ranking`, memory rises so fast that the phase of the measurements decides which pods the
-/// kubelet finds with outdated statistics.
+/// Recordings whose outcome is one of several, with the number of seeds and how many of them must
+/// have it. In `ranking`, memory rises so fast that the phase of the measurements decides which
+/// pods the kubelet finds with outdated statistics.
 const BY_CHANCE: [(&str, u64, usize); 1] = [("v1.31.14/ranking", 16, 5)];
 
 #[test]
@@ -42,7 +42,8 @@ fn recordings_have_the_same_outcome_in_the_model() {
     assert!(differences.is_empty(), "{}", differences.join("\n\n"));
 }
 
-/// Returns how the outcome of the first other seed differs from the recording, if too few seeds match.
+/// Returns how the outcome of the first other seed differs from the recording, if too few seeds
+/// match.
 fn difference(recording: &Recording) -> Option<String> {
     let by_chance = BY_CHANCE.iter().find(|(name, ..)| *name == recording.name);
     let (seeds, needed) = by_chance.map_or((SEEDS, SEEDS as usize), |(_, seeds, needed)| (*seeds, *needed));
