@@ -58,12 +58,8 @@ pub(crate) async fn resolve_kubelets(
     specs: &[Option<KubeletSpec>],
 ) -> Result<Vec<Kubelet>, String> {
     let overrides = Default::default();
-    let resolve = KubeletResolver {
-        docker,
-        lock: catalog,
-        overrides: &overrides,
-        progress: &|text| eprintln!("{text}"),
-    };
+    let resolve =
+        KubeletResolver { docker, catalog, overrides: &overrides, progress: &|text| eprintln!("{text}") };
     let mut named = Vec::new();
     for spec in specs {
         named.push(match spec {

@@ -32,11 +32,11 @@ fn run_case(options: &TestOptions, test: &Test) -> Result<Option<Arc<CaseResult>
     let text = |error: &dyn std::fmt::Display| error.to_string();
     let runtime = tokio::runtime::Runtime::new().map_err(|error| text(&error))?;
     let docker = runtime.block_on(connect_docker())?;
-    let lock = ImageCatalog::load(None).map_err(|error| text(&error))?;
+    let catalog = ImageCatalog::load(None).map_err(|error| text(&error))?;
     let state = StateDir::open().map_err(|error| text(&error))?;
     // All processes compute the same groups and therefore the same cluster names.
     let specs = kubelets(&options.tests);
-    let resolved = runtime.block_on(resolve_kubelets(&docker, &lock, &specs))?;
+    let resolved = runtime.block_on(resolve_kubelets(&docker, &catalog, &specs))?;
     let own = specs.iter().position(|spec| *spec == test.kubelet).map(|at| resolved[at].clone());
     let own = own.ok_or("the test has no kubelet")?;
     let groups = evictlab_cluster::group_by_skew(resolved).map_err(|error| text(&error))?;
@@ -72,7 +72,7 @@ fn run_case(options: &TestOptions, test: &Test) -> Result<Option<Arc<CaseResult>
     };
     let (run, cases) = (kind_options.run.clone(), vec![test.case.clone()]);
     let backend = Backend::Kind(KindBackend::new(kind_options, docker, state.clone()));
-    let request = RunRequest::new(run, cases, backend, Arc::new(lock));
+    let request = RunRequest::new(run, cases, backend, Arc::new(catalog));
     let dir = results_dir().join(format!("nextest-{invocation}")).join(test.name.replace(['/', ':'], "-"));
     let run_dir = RunDir::at(&dir).map_err(|error| text(&error))?;
     let verdicts = VerdictCollector::default();

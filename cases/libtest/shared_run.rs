@@ -141,7 +141,7 @@ fn run(
     };
     let runtime = runtime.map_err(|error| text(&error))?;
     let _within = runtime.enter();
-    let lock = ImageCatalog::load(None).map_err(|error| text(&error))?;
+    let catalog = ImageCatalog::load(None).map_err(|error| text(&error))?;
     let unique = kubelets(selected);
     let set_labels = |kubelets: &[Kubelet]| {
         let labels: Vec<_> = kubelets.iter().map(|kubelet| kubelet.label.clone()).collect();
@@ -153,7 +153,7 @@ fn run(
             let clock = Clock::model();
             let specs: Vec<KubeletSpec> = unique.iter().flatten().cloned().collect();
             let kubelets =
-                evictlab_cluster::modelled_kubelets(&specs, &lock).map_err(|error| text(&error))?;
+                evictlab_cluster::modelled_kubelets(&specs, &catalog).map_err(|error| text(&error))?;
             set_labels(&kubelets);
             let options = EmbeddedOptions { kubelets, nodes: 1, ..EmbeddedOptions::default() };
             let words = ReproCommand {
@@ -165,7 +165,7 @@ fn run(
         }
         Backend::Kind => {
             let docker = runtime.block_on(connect_docker())?;
-            let kubelets = runtime.block_on(resolve_kubelets(&docker, &lock, &unique))?;
+            let kubelets = runtime.block_on(resolve_kubelets(&docker, &catalog, &unique))?;
             set_labels(&kubelets);
             let base = KindConfig::load(None).map_err(|error| text(&error))?;
             let options = KindOptions {
@@ -185,7 +185,7 @@ fn run(
             cases.push(test.case.clone());
         }
     }
-    let request = RunRequest::new(id, cases, backend, Arc::new(lock));
+    let request = RunRequest::new(id, cases, backend, Arc::new(catalog));
     let run_dir = RunDir::create(&results_dir(), jiff::Timestamp::now()).map_err(|error| text(&error))?;
     eprintln!("evidence: {}", run_dir.path().display());
     execute(&runtime, request, run_dir, clock, verdicts)

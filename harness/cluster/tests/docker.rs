@@ -65,11 +65,11 @@ fn runtime() -> tokio::runtime::Runtime {
 }
 
 async fn resolves_local_node_images_and_rejects_unknown_versions(docker: &Docker, image: &str) {
-    let lock = ImageCatalog::load(None).unwrap();
+    let catalog = ImageCatalog::load(None).unwrap();
     let overrides = BTreeMap::new();
     let resolver = KubeletResolver {
         docker,
-        lock: &lock,
+        catalog: &catalog,
         overrides: &overrides,
         progress: &|text| panic!("unexpected pull: {text}"),
     };

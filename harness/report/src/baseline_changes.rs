@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use crate::run_state::{EndedCase, RunState};
-use crate::stream::FlakyResult;
+use crate::stream::{CaseId, FlakyResult};
 use crate::words::markdown_table;
-use evictlab_judge::Verdict;
+use evictlab_judge::{CaseResult, Verdict};
 
 /// A run compared with its baseline.
 #[derive(Debug, Default)]
@@ -33,7 +33,7 @@ impl<'a> BaselineChanges<'a> {
             match state.expected(ended) {
                 None if ended.result.verdict == Verdict::Skipped => {}
                 None => changes.unknown += 1,
-                Some(expected) if matches_expected(ended, expected) => changes.unchanged += 1,
+                Some(expected) if matches_expected(&ended.result, expected) => changes.unchanged += 1,
                 Some(expected) => changes.changed.push((ended, expected)),
             }
         }
@@ -66,21 +66,30 @@ impl<'a> BaselineChanges<'a> {
 
 /// Returns whether a case has the expected verdict. `flaky` is equivalent to `passed`; for a bug
 /// that occurs at random, `passed` and `reproduced` are equivalent.
-fn matches_expected(ended: &EndedCase, expected: Verdict) -> bool {
+fn matches_expected(result: &CaseResult, expected: Verdict) -> bool {
     let random = |verdict| matches!(verdict, Verdict::Passed | Verdict::Reproduced);
-    let now = ended.result.verdict.without_tries();
-    now == expected || ended.result.rate.is_some() && random(now) && random(expected)
+    let now = result.verdict.without_tries();
+    now == expected || result.rate.is_some() && random(now) && random(expected)
 }
 
 impl RunState {
     /// The verdict that the baseline expects of a case.
     pub(crate) fn expected(&self, ended: &EndedCase) -> Option<Verdict> {
-        self.case_info(&ended.id)?.baseline.get(&ended.id.kubelet).copied()
+        self.expected_of(&ended.id)
+    }
+
+    fn expected_of(&self, id: &CaseId) -> Option<Verdict> {
+        self.case_info(id)?.baseline.get(&id.kubelet).copied()
     }
 
     /// Returns whether a case has the verdict that the baseline expects.
     pub(crate) fn is_as_expected(&self, ended: &EndedCase) -> bool {
-        self.expected(ended).is_some_and(|expected| matches_expected(ended, expected))
+        self.expects(&ended.id, &ended.result)
+    }
+
+    /// Returns whether the baseline expects the verdict of a result.
+    pub(crate) fn expects(&self, id: &CaseId, result: &CaseResult) -> bool {
+        self.expected_of(id).is_some_and(|expected| matches_expected(result, expected))
     }
 
     /// Verdicts that determine the exit status: all that the baseline does not expect. A flaky case
@@ -97,7 +106,7 @@ impl RunState {
     pub(crate) fn changed_from(&self, ended: &EndedCase) -> Option<Verdict> {
         let verdict = ended.result.verdict;
         let is_change = verdict.is_conclusive() || verdict == Verdict::Skipped;
-        self.expected(ended).filter(|expected| is_change && !matches_expected(ended, *expected))
+        self.expected(ended).filter(|expected| is_change && !matches_expected(&ended.result, *expected))
     }
 
     /// The planned cases that the baseline contains and that did not run, not even to be skipped:

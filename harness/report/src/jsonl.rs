@@ -48,11 +48,14 @@ impl<W: Write + Send> Report for JsonLines<W> {
     }
 
     fn on_event(&mut self, event: &RunEvent, _run: &RunState) -> Result<(), ReportError> {
-        let mut line = if self.is_truncated { b"\n".to_vec() } else { Vec::new() };
-        serde_json::to_writer(&mut line, event)
+        let mut json = serde_json::to_string(event)
             .map_err(|error| ReportError::Form { what: "an event", reason: error.to_string() })?;
-        line.push(b'\n');
-        let written = self.out.write_all(&line).and_then(|()| self.out.flush());
+        if self.path.is_none() {
+            // The runner of GitHub Actions executes `##[command]` anywhere in a line of a log.
+            json = json.replace("##[", "##\\u005b");
+        }
+        let line = format!("{}{json}\n", if self.is_truncated { "\n" } else { "" });
+        let written = self.out.write_all(line.as_bytes()).and_then(|()| self.out.flush());
         self.is_truncated = written.is_err();
         written.map_err(|source| match &self.path {
             Some(path) => ReportError::Write { path: path.clone(), source },
@@ -64,7 +67,7 @@ impl<W: Write + Send> Report for JsonLines<W> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixtures;
+    use crate::{RunEventKind, fixtures};
 
     #[test]
     fn every_key_of_an_event_is_described() {
@@ -136,6 +139,18 @@ mod tests {
         let text = String::from_utf8(report.out.text).unwrap();
         let run = crate::RecordedRun::from_events(dir.path(), &text).unwrap();
         assert!(run.is_over());
+    }
+
+    #[test]
+    fn commands_in_text_reach_no_log() {
+        let name = "##[add-mask]passed";
+        let event = fixtures::event(0.0, fixtures::run_started(&["v1.32.13"], &[name]));
+        let mut report = JsonLines::on_stdout(Vec::new());
+        report.on_event(&event, &RunState::default()).unwrap();
+        let text = String::from_utf8(report.out).unwrap();
+        let read: RunEvent = serde_json::from_str(&text).unwrap();
+        let RunEventKind::RunStarted { cases, .. } = read.what else { panic!("{text}") };
+        assert!(cases[0].case == name && !text.contains("##["), "{text}");
     }
 
     #[test]

@@ -12,7 +12,7 @@
 //! | verdict | test case |
 //! | --- | --- |
 //! | as the baseline expects | success, with the property `expected` |
-//! | another one than the baseline expects | `failure`, type `changed` |
+//! | another one than the baseline expects, or not run though it expects one | `failure`, type `changed` |
 //! | passed, reproduced, fixed | success; the property `verdict` distinguishes them |
 //! | flaky | success with a `flakyError`; with `--flaky-result fail`, `failure` |
 //! | failed | `failure`, with the message diff |
@@ -174,13 +174,21 @@ fn flaky_runs(result: &CaseResult) -> TestCaseStatus {
 
 fn not_run_row(state: &RunState, info: &CaseInfo, kubelet: &str) -> TestCase {
     let cluster = state.clusters.iter().rfind(|cluster| cluster.kubelets.iter().any(|it| it == kubelet));
-    let why = match cluster.map(|cluster| (&cluster.name, &cluster.creation)) {
-        Some((name, Some(Creation::Failed { .. }))) => format!("failed to create cluster {name}"),
-        _ if state.interrupted > 0 => "run interrupted".to_owned(),
-        _ => "the run ended early".to_owned(),
+    let creation = cluster.map(|cluster| (&cluster.name, &cluster.creation));
+    let status = match (creation, info.baseline.get(kubelet)) {
+        (Some((name, Some(Creation::Failed { .. }))), _) => {
+            skipped_status(&format!("not run: failed to create cluster {name}"))
+        }
+        _ if state.interrupted > 0 => skipped_status("not run: run interrupted"),
+        (_, Some(expected)) => {
+            let reason = if info.file.is_empty() { ", no file contains the case" } else { "" };
+            let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
+            status.set_type("changed");
+            status.set_message(format!("did not run{reason}, expected by the baseline: {expected}"));
+            status
+        }
+        (_, None) => skipped_status("not run: the run ended early"),
     };
-    let mut status = TestCaseStatus::skipped();
-    status.set_message(format!("not run: {why}"));
     let mut row = TestCase::new(&info.case, status);
     row.set_classname(class_name(state, &info.suite, kubelet));
     describe(&mut row, kubelet, Some(info));
@@ -191,7 +199,9 @@ fn not_run_row(state: &RunState, info: &CaseInfo, kubelet: &str) -> TestCase {
 fn describe(row: &mut TestCase, kubelet: &str, info: Option<&CaseInfo>) {
     row.add_property(Property::new("kubelet", kubelet));
     let Some(info) = info else { return };
-    row.extra.insert("file".into(), info.repository_path().into());
+    if !info.file.is_empty() {
+        row.extra.insert("file".into(), info.repository_path().into());
+    }
     row.add_property(Property::new("suite", &info.suite));
     row.add_properties(info.upstream.iter().map(|link| Property::new("upstream", link)));
 }
@@ -203,8 +213,10 @@ fn cluster_suite(state: &RunState, index: usize, cluster: &Cluster) -> TestSuite
     suite.add_property(Property::new("cluster", &cluster.name));
     suite.add_property(Property::new("kubelets", cluster.kubelets.join(" ")));
     let rows = [create_row(state, cluster), run_row(state, cluster), delete_row(state, cluster)];
+    // Jenkins takes the part before the last full stop for the package.
+    let class_name = format!("cluster.{}", name["cluster ".len()..].replace('.', "_"));
     suite.add_test_cases(rows.map(|mut row| {
-        row.set_classname(&name);
+        row.set_classname(&class_name);
         row
     }));
     suite
@@ -487,6 +499,28 @@ mod tests {
             let shown: Vec<_> = back.test_suites[0].test_cases.iter().map(shown).collect();
             assert_eq!(shown.join(", "), rows);
         }
+    }
+
+    #[test]
+    fn a_case_of_the_baseline_that_did_not_run_is_a_failure() {
+        let expected = [("a", Verdict::Passed), ("b", Verdict::Passed)];
+        let mut events = fixtures::run_with_baseline(&expected, &[Verdict::Passed]);
+        let RunEventKind::RunStarted { cases, .. } = &mut events[0].what else { unreachable!("it started") };
+        cases[1].file = String::new();
+        let row = |events: &[RunEvent]| {
+            let back = quick_junit::Report::deserialize_from_str(&written(events)).unwrap();
+            back.test_suites[0].test_cases.iter().find(|row| row.name.as_str() == "b").unwrap().clone()
+        };
+        let missing = row(&events);
+        let TestCaseStatus::NonSuccess { kind: NonSuccessKind::Failure, message, .. } = &missing.status
+        else {
+            panic!("{missing:?}")
+        };
+        let text = "did not run, no file contains the case, expected by the baseline: passed";
+        assert_eq!(message.as_ref().unwrap().as_str(), text);
+        assert!(missing.extra.is_empty(), "{missing:?}");
+        events.push(fixtures::event(1.0, RunEventKind::Interrupted { stage: 1 }));
+        assert!(matches!(row(&events).status, TestCaseStatus::Skipped { .. }));
     }
 
     #[test]

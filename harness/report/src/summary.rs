@@ -43,7 +43,8 @@ pub(crate) fn run_totals(state: &RunState, run_dir: Option<&RunDir>, verbosity: 
     overview(state, verbosity, LOG_COLUMNS) + &closing(state, run_dir, verbosity)
 }
 
-/// Title and details of each case that needs attention. Attempts with the same outcome share one.
+/// Title and details of each case that needs attention, and whose verdict the baseline does not
+/// expect. Attempts with the same outcome share one.
 pub(crate) fn attention_groups(state: &RunState, run_dir: Option<&RunDir>) -> Vec<(String, String)> {
     let group = |(first, others): (&EndedCase, Vec<&EndedCase>)| {
         let mut text = String::new();
@@ -54,7 +55,19 @@ pub(crate) fn attention_groups(state: &RunState, run_dir: Option<&RunDir>) -> Ve
         }
         (title(first), text)
     };
-    group_identical(state).into_iter().map(group).collect()
+    let groups = group_identical(state).into_iter();
+    groups.filter(|(first, _)| !state.is_as_expected(first)).map(group).collect()
+}
+
+/// A line for each case that needs attention, and whose verdict the baseline expects.
+fn expected_failures(state: &RunState) -> String {
+    let groups = group_identical(state).into_iter().filter(|(first, _)| state.is_as_expected(first));
+    let line = |first: &EndedCase| format!("- {}: {}\n", first.result.verdict, first.id.full_title());
+    let lines: Vec<String> = groups.map(|(first, _)| line(first)).collect();
+    if lines.is_empty() {
+        return String::new();
+    }
+    format!("Expected failures: {}\n{}", lines.len(), lines.concat())
 }
 
 /// The start of a summary: the matrix, and known bugs with their kubelets.
@@ -77,7 +90,10 @@ fn overview(state: &RunState, verbosity: Verbosity, columns: usize) -> String {
 fn closing(state: &RunState, run_dir: Option<&RunDir>, verbosity: Verbosity) -> String {
     let mut text = String::new();
     if verbosity > Verbosity::Quiet {
-        for part in [rates(state), retry_notices(state)].iter().filter(|part| !part.is_empty()) {
+        for part in [rates(state), retry_notices(state), expected_failures(state)]
+            .iter()
+            .filter(|part| !part.is_empty())
+        {
             let _ = write!(text, "\n{part}");
         }
     }

@@ -6,6 +6,9 @@ use evictlab_report::baseline::{self, Baseline};
 
 use crate::failure::{Failure, bad_input, infrastructure};
 
+/// Name of the built-in baseline.
+const BUILT_IN: &str = "built-in";
+
 /// Expected verdicts of the built-in cases.
 pub(crate) const BUILT_IN_BASELINE: &str = include_str!("../../files/baseline.json");
 
@@ -17,7 +20,8 @@ pub(crate) const RESULTS: &str = "Results";
 #[command(next_help_heading = RESULTS)]
 pub(crate) struct BaselineArgs {
     /// Compare the verdicts with this file, report changes, and exit with 5 if there are any;
-    /// without FILE, results/baseline.json, or the built-in baseline if that file does not exist
+    /// `built-in` is the baseline of evictlab. Without FILE, results/baseline.json, or the built-in
+    /// one if that file does not exist
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = baseline::DEFAULT)]
     baseline: Option<PathBuf>,
     /// Write the verdicts to this file, as the baseline of later runs
@@ -49,7 +53,8 @@ impl BaselineArgs {
     /// source tree.
     pub(crate) fn read(&self) -> Result<Option<Baseline>, Failure> {
         let Some(path) = &self.baseline else { return Ok(None) };
-        if path == Path::new(baseline::DEFAULT) && !path.exists() {
+        let is_default = path == Path::new(baseline::DEFAULT) && !path.exists();
+        if is_default || path == Path::new(BUILT_IN) {
             return serde_json::from_str(BUILT_IN_BASELINE).map(Some).map_err(infrastructure);
         }
         Baseline::read(path).map(Some).map_err(bad_input)

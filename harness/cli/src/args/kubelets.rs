@@ -78,21 +78,21 @@ impl ImageArgs {
     pub(crate) fn modelled(
         &self,
         specs: &[KubeletSpec],
-        lock: &ImageCatalog,
+        catalog: &ImageCatalog,
     ) -> Result<Vec<Kubelet>, Failure> {
         BackendName::Embedded.reject_foreign_options(BackendName::Kind, &self.stated_kind_options())?;
-        evictlab_cluster::modelled_kubelets(specs, lock).map_err(bad_input)
+        evictlab_cluster::modelled_kubelets(specs, catalog).map_err(bad_input)
     }
 
     /// Returns these kubelets after pulling missing images into Docker.
     pub(crate) async fn resolve(
         &self,
         docker: &Docker,
-        lock: &ImageCatalog,
+        catalog: &ImageCatalog,
         specs: &[KubeletSpec],
     ) -> Result<Vec<Kubelet>, Failure> {
         let overrides = self.overrides();
-        let resolve = resolver(docker, lock, &overrides);
+        let resolve = resolver(docker, catalog, &overrides);
         resolve.resolve_all(specs).await.map_err(bad_input)
     }
 }
@@ -103,7 +103,7 @@ pub(crate) fn resolver<'a>(
     catalog: &'a ImageCatalog,
     overrides: &'a BTreeMap<KubeletVersion, String>,
 ) -> KubeletResolver<'a> {
-    KubeletResolver { docker, lock: catalog, overrides, progress: &|text| print_stderr(text) }
+    KubeletResolver { docker, catalog, overrides, progress: &|text| print_stderr(text) }
 }
 
 /// The value of `--kubelet`.
@@ -140,9 +140,9 @@ impl FromStr for NodeImage {
 }
 
 /// Notes releases that are newer than the newest known patch: the rules of their minor apply.
-fn note_unknown_patches(kubelets: &[Kubelet], lock: &ImageCatalog) {
+fn note_unknown_patches(kubelets: &[Kubelet], catalog: &ImageCatalog) {
     for version in kubelets.iter().map(|kubelet| &kubelet.version) {
-        let known = evictlab_cluster::newest_patch(version.minor, lock);
+        let known = evictlab_cluster::newest_patch(version.minor, catalog);
         if version.patch > known.patch {
             print_stderr(format!(
                 "note: {version} is newer than {known}, the newest release that evictlab knows: it is modelled as v{}.{}",
@@ -209,10 +209,10 @@ impl KubeletArgs {
     }
 
     /// Returns the kubelets of an embedded cluster.
-    pub(crate) fn modelled(&self, lock: &ImageCatalog) -> Result<Vec<Kubelet>, Failure> {
+    pub(crate) fn modelled(&self, catalog: &ImageCatalog) -> Result<Vec<Kubelet>, Failure> {
         let specs = self.specs(&evictlab_cluster::every_minor());
-        let kubelets = self.images.modelled(&specs, lock)?;
-        note_unknown_patches(&kubelets, lock);
+        let kubelets = self.images.modelled(&specs, catalog)?;
+        note_unknown_patches(&kubelets, catalog);
         // `v1.31` and `v1.31.14` may be the same kubelet; twice the same text means two nodes.
         let is_repeated = |place: usize| {
             (0..place).any(|other| {
@@ -235,10 +235,10 @@ impl KubeletArgs {
     pub(crate) async fn resolve(
         &self,
         docker: &Docker,
-        lock: &ImageCatalog,
+        catalog: &ImageCatalog,
     ) -> Result<Vec<Kubelet>, Failure> {
         let overrides = self.images.overrides();
-        let resolve = resolver(docker, lock, &overrides);
+        let resolve = resolver(docker, catalog, &overrides);
         let specs = match self.any() {
             false => resolve.newest().await.map_err(bad_input)?.into_iter().collect(),
             true if self.selects_all() => {
@@ -262,14 +262,18 @@ impl KubeletArgs {
     pub(crate) async fn resolve_offline(
         &self,
         docker: Option<&Docker>,
-        lock: &ImageCatalog,
+        catalog: &ImageCatalog,
     ) -> Result<Vec<Kubelet>, Failure> {
         let overrides = self.images.overrides();
-        let resolve =
-            docker.map(|docker| KubeletResolver { docker, lock, overrides: &overrides, progress: &|_| () });
+        let resolve = docker.map(|docker| KubeletResolver {
+            docker,
+            catalog,
+            overrides: &overrides,
+            progress: &|_| (),
+        });
         evictlab_cluster::images::plan_kubelets(
             resolve.as_ref(),
-            lock,
+            catalog,
             &overrides,
             &self.specs(&evictlab_cluster::every_minor()),
         )

@@ -37,7 +37,7 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
     let catalog = args.kubelets.image_catalog()?;
     let overrides = args.kubelets.images().overrides();
     let specs = args.kubelets.specs(&[]);
-    let options = DoctorOptions { kubelets: &specs, lock: &catalog, overrides: &overrides };
+    let options = DoctorOptions { kubelets: &specs, catalog: &catalog, overrides: &overrides };
     let interrupt = Interrupt::listen().map_err(infrastructure)?;
     let diagnosis = diagnose(options, &interrupt.stop).await;
     if interrupt.stop.is_cancelled() {

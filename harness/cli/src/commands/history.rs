@@ -18,14 +18,14 @@ use crate::output::{print, print_json, print_markdown};
 /// Directory of the runs by default.
 const RESULTS: &str = "results";
 
-/// Default of `--recent`, unless the directory has fewer than twice as many runs.
-const DEFAULT_RECENT: usize = 10;
+/// Maximum depth of runs below a directory: one for each night, with one for each artifact.
+const MAX_DEPTH: usize = 2;
 
 /// Show pass rates and changes of cases over many runs
 ///
 /// Reads run directories, or directories that contain them, such as the artifacts of nightly jobs.
-/// For each case and kubelet minor: the share of runs that passed or reproduced a known bug, flaky
-/// and newly failing cases, and durations. The newest runs are compared with the earlier ones by
+/// For each case, kubelet minor and backend: the share of runs that passed or reproduced a known bug, flaky
+/// and newly failing cases, and durations. The newest runs of each are compared with its earlier ones by
 /// Fisher's exact test: a case fails more or less often if p is at most 0.05, with at least 3
 /// failures. Inconclusive runs and errors do not count.
 ///
@@ -40,7 +40,7 @@ pub(crate) struct Args {
     /// Run directories, or directories of run directories
     #[arg(value_name = "DIR", default_value = RESULTS)]
     dirs: Vec<PathBuf>,
-    /// Compare the newest N runs with all earlier ones [default: 10, at most half of the runs]
+    /// Compare the newest N runs of each case with all earlier ones [default: 10, at most half of its runs]
     #[arg(long, value_name = "N", value_parser = whole_number::<usize>(..))]
     recent: Option<usize>,
     /// Show all cases, also those that passed in every run
@@ -94,7 +94,6 @@ pub(crate) fn read_history(dirs: &[PathBuf], recent: Option<usize>) -> Result<Hi
             dirs.join(", ")
         )));
     }
-    let recent = recent.unwrap_or_else(|| DEFAULT_RECENT.min(runs.len().div_ceil(2)));
     Ok(History::new(&runs, recent))
 }
 
@@ -112,16 +111,20 @@ pub(crate) fn write_page(history: &History, path: &Path) -> Result<(), Failure> 
     print(path.display())
 }
 
-/// Reads the run in a directory, or the runs in its subdirectories in the order of their names. A
-/// subdirectory without events is passed over; one with invalid events is reported.
+/// Reads the run in a directory, or the runs in its subdirectories.
 fn read_runs(dir: &Path, runs: &mut Vec<RecordedRun>) -> Result<(), Failure> {
     match RecordedRun::read(dir) {
-        Err(RecordedRunError::NoRun { .. }) => {}
+        Err(RecordedRunError::NoRun { .. }) => read_runs_below(dir, MAX_DEPTH, runs),
         read => {
             runs.push(read.map_err(bad_input)?);
-            return Ok(());
+            Ok(())
         }
     }
+}
+
+/// Reads the runs in the subdirectories of a directory in the order of their names, to a depth. A
+/// subdirectory without events is passed over; one with invalid events is reported.
+fn read_runs_below(dir: &Path, depth: usize, runs: &mut Vec<RecordedRun>) -> Result<(), Failure> {
     let failed = |error| bad_input(format!("failed to list {}: {error}", dir.display()));
     let mut children = Vec::new();
     for entry in fs::read_dir(dir).map_err(failed)? {
@@ -135,6 +138,7 @@ fn read_runs(dir: &Path, runs: &mut Vec<RecordedRun>) -> Result<(), Failure> {
     for child in children {
         match RecordedRun::read(&child) {
             Ok(run) => runs.push(run),
+            Err(RecordedRunError::NoRun { .. }) if depth > 1 => read_runs_below(&child, depth - 1, runs)?,
             Err(RecordedRunError::NoRun { .. } | RecordedRunError::Empty(_)) => {}
             Err(error) => print_stderr(format_args!("warning: run skipped: {error}")),
         }

@@ -112,6 +112,7 @@ fn run_step(machine: &Machine, inputs: &[(&str, &str)]) -> Output {
         ("SELECT", "nobody-offends"),
         ("BASELINE", "built-in"),
         ("ARGUMENTS", ""),
+        ("TIMEOUT", ""),
         ("OUTPUT_DIR", "evictlab-results"),
     ]);
     variables.extend(inputs.iter().copied());
@@ -149,7 +150,7 @@ fn inputs_of_the_action_are_not_evaluated() {
             ("KUBELETS", "a$(touch owned)"),
         ],
     );
-    let expected = "<run><--backend><embedded><--output-dir><evictlab-results><--kubelet><a$(touch><--kubelet><owned)><--baseline>\
+    let expected = "<run><--backend><embedded><--output-dir><evictlab-results><--kubelet><a$(touch><--kubelet><owned)><--baseline=built-in>\
                     <`touch><owned`;touch><owned><$(touch><owned)><*>";
     assert_eq!(printed(&output), expected);
     assert!(!machine.at("work/owned").exists());
@@ -180,7 +181,7 @@ fn the_action_installs_a_release_and_checks_it() {
     assert!(text.contains(&format!("evictlab {}", env!("CARGO_PKG_VERSION"))), "{text}");
     assert!(
         text.contains("gh attestation verify evictlab-")
-            && text.contains("--repo YOUR-ORGANIZATION/evictlab"),
+            && text.contains("--repo YOUR-ORGANIZATION/evictlab --source-ref refs/tags/v"),
         "{text}"
     );
     let bin = fs::read_to_string(machine.at("github-path")).unwrap();
@@ -217,6 +218,23 @@ fn files_for_ci_name_this_version() {
             assert!(text.contains(&expected), "{file}: {expected}");
         }
     }
+}
+
+/// Dependabot does not update these: all files install one version of kind, and the gate runs on a
+/// node image of the catalog.
+#[test]
+fn files_for_ci_agree_on_kind() {
+    let read = |file: &str| fs::read_to_string(project(file)).unwrap();
+    let action = yaml("action.yml");
+    let version = action["inputs"]["kind-version"]["default"].as_str().unwrap();
+    let ci = read(".github/workflows/ci.yml");
+    assert!(ci.contains(&format!("version: {version}, install_only: true")), "{version}");
+    for file in [".ci/prow/evictlab-periodics.yaml", ".ci/gitlab/evictlab.gitlab-ci.yml"] {
+        assert!(read(file).contains(&format!("/dl/{version}/kind-linux-amd64\n")), "{file}: {version}");
+    }
+    let image = regex::Regex::new(r"v1\\\.(\d+)\\\.(\d+): ").unwrap().captures(&ci).unwrap();
+    let node = format!("  v1.{}.{}: kindest/node:", &image[1], &image[2]);
+    assert!(read("images/images.lock").contains(&node), "{node}");
 }
 
 #[test]

@@ -58,6 +58,12 @@ fn shows_newly_failing_cases() {
     assert_eq!(text(&report.stdout), "report.html\n");
     assert_eq!(fs::read_to_string(folder.path().join("report.html")).unwrap(), page);
     assert_eq!(page.matches("<span class=\"failed\"").count(), 1, "{page}");
+
+    // A directory for each night, with one for each artifact.
+    fs::create_dir(folder.path().join("nights")).unwrap();
+    fs::rename(folder.path().join("nightly"), folder.path().join("nights/nightly")).unwrap();
+    let nested = evictlab(&folder, &["history", "nights", "--json"]);
+    assert_eq!(documents::parse("history", &nested.stdout), json);
 }
 
 #[test]

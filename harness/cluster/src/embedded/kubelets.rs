@@ -37,11 +37,11 @@ pub enum NotModelledError {
 /// The model does not support a kubelet.
 pub fn modelled_kubelets(
     specs: &[KubeletSpec],
-    lock: &ImageCatalog,
+    catalog: &ImageCatalog,
 ) -> Result<Vec<Kubelet>, NotModelledError> {
     let newest = [KubeletSource::Minor(*MODELLED_MINORS.end()).into()];
     let specs = if specs.is_empty() { &newest } else { specs };
-    let versions = specs.iter().map(|spec| version(spec, lock)).collect::<Result<Vec<_>, _>>()?;
+    let versions = specs.iter().map(|spec| version(spec, catalog)).collect::<Result<Vec<_>, _>>()?;
     let kubelet = |version: KubeletVersion| Kubelet {
         label: version.to_string(),
         image: String::new(),
@@ -57,10 +57,10 @@ pub fn every_minor() -> Vec<KubeletSpec> {
     MODELLED_MINORS.map(|minor| KubeletSource::Minor(minor).into()).collect()
 }
 
-fn version(spec: &KubeletSpec, lock: &ImageCatalog) -> Result<KubeletVersion, NotModelledError> {
+fn version(spec: &KubeletSpec, catalog: &ImageCatalog) -> Result<KubeletVersion, NotModelledError> {
     let version = match &spec.source {
         KubeletSource::Release(version) => version.clone(),
-        KubeletSource::Minor(minor) => newest_patch(*minor, lock),
+        KubeletSource::Minor(minor) => newest_patch(*minor, catalog),
         KubeletSource::Image(image) => return Err(NotModelledError::Real(format!("the node image {image}"))),
         KubeletSource::Binary(path) => {
             return Err(NotModelledError::Real(format!("the kubelet {}", path.display())));
@@ -76,8 +76,8 @@ fn version(spec: &KubeletSpec, lock: &ImageCatalog) -> Result<KubeletVersion, No
 }
 
 /// Newest known patch of a minor version.
-pub fn newest_patch(minor: u32, lock: &ImageCatalog) -> KubeletVersion {
-    let listed = lock.nodes.keys().filter(|version| version.minor == minor && version.suffix.is_empty());
+pub fn newest_patch(minor: u32, catalog: &ImageCatalog) -> KubeletVersion {
+    let listed = catalog.nodes.keys().filter(|version| version.minor == minor && version.suffix.is_empty());
     let last = LAST_PATCHES.iter().filter(|(of, _)| *of == minor).map(|(_, patch)| *patch);
     let patch = listed.map(|version| version.patch).chain(last).max().unwrap_or(0);
     KubeletVersion { patch, ..KubeletVersion::from_minor(minor) }

@@ -18,16 +18,16 @@ use crate::kubelet::{Kubelet, KubeletSource, KubeletSpec};
 /// No image is known for a kubelet, or a binary is not a kubelet.
 pub async fn plan_kubelets(
     resolver: Option<&KubeletResolver<'_>>,
-    lock: &ImageCatalog,
+    catalog: &ImageCatalog,
     overrides: &BTreeMap<KubeletVersion, String>,
     specs: &[KubeletSpec],
 ) -> Result<Vec<Kubelet>, ResolveError> {
     let newest = match (specs, resolver) {
         ([_, ..], _) => None,
         ([], Some(resolver)) => resolver.newest().await?,
-        ([], None) => newest_release(lock.nodes.keys().cloned()),
+        ([], None) => newest_release(catalog.nodes.keys().cloned()),
     };
-    let plan = Plan { resolver, lock, overrides };
+    let plan = Plan { resolver, catalog, overrides };
     let mut kubelets = vec![];
     for spec in specs.iter().chain(&newest) {
         kubelets.push(plan.resolve(spec).await?);
@@ -37,7 +37,7 @@ pub async fn plan_kubelets(
 
 struct Plan<'a> {
     resolver: Option<&'a KubeletResolver<'a>>,
-    lock: &'a ImageCatalog,
+    catalog: &'a ImageCatalog,
     overrides: &'a BTreeMap<KubeletVersion, String>,
 }
 
@@ -77,7 +77,7 @@ impl Plan<'_> {
         match self.resolver {
             Some(resolver) => resolver.image_name(version).await,
             None => {
-                let locations = self.lock.locations(version, self.overrides);
+                let locations = self.catalog.locations(version, self.overrides);
                 locations.pull.ok_or_else(|| self.no_image(version))
             }
         }
@@ -86,7 +86,7 @@ impl Plan<'_> {
     async fn newest_patch(&self, minor: u32) -> Result<KubeletVersion, ResolveError> {
         let Some(resolver) = self.resolver else {
             let listed =
-                self.lock.nodes.keys().filter(|known| known.minor == minor && known.suffix.is_empty());
+                self.catalog.nodes.keys().filter(|known| known.minor == minor && known.suffix.is_empty());
             return listed.max().cloned().ok_or_else(|| self.no_image(&KubeletVersion::from_minor(minor)));
         };
         resolver.newest_patch(minor).await
@@ -118,7 +118,7 @@ impl Plan<'_> {
     ) -> Result<(KubeletVersion, String), ResolveError> {
         let none = || ResolveError::NoHostImage { path: path.to_owned(), version: version.clone() };
         let Some(resolver) = self.resolver else {
-            let newer = self.lock.nodes.keys().filter(|known| known.minor >= version.minor);
+            let newer = self.catalog.nodes.keys().filter(|known| known.minor >= version.minor);
             let host = newer.min_by_key(|known| distance(known, version)).ok_or_else(none)?;
             return Ok((host.clone(), self.image_name(host).await?));
         };
@@ -127,6 +127,6 @@ impl Plan<'_> {
     }
 
     fn no_image(&self, version: &KubeletVersion) -> ResolveError {
-        ResolveError::NoImage { version: version.clone(), nearest: self.lock.nearest(version) }
+        ResolveError::NoImage { version: version.clone(), nearest: self.catalog.nearest(version) }
     }
 }

@@ -16,7 +16,7 @@ pub struct KubeletResolver<'a> {
     /// Docker host.
     pub docker: &'a Docker,
     /// Known images.
-    pub lock: &'a ImageCatalog,
+    pub catalog: &'a ImageCatalog,
     /// Images of `--node-image VERSION=IMAGE`.
     pub overrides: &'a BTreeMap<KubeletVersion, String>,
     /// Receives the progress of pulls.
@@ -49,7 +49,7 @@ impl KubeletResolver<'_> {
 
     /// Newest release with a local node image, else the newest release in the catalog.
     pub async fn newest(&self) -> Result<Option<KubeletSpec>, ResolveError> {
-        Ok(self.newest_local().await?.or_else(|| newest_release(self.lock.nodes.keys().cloned())))
+        Ok(self.newest_local().await?.or_else(|| newest_release(self.catalog.nodes.keys().cloned())))
     }
 
     /// Versions with a local node image.
@@ -76,10 +76,11 @@ impl KubeletResolver<'_> {
             versions.filter(|version| version.minor == minor && version.suffix.is_empty()).max()
         };
         let local = self.local_versions().await?;
-        let found = newest(&mut local.into_iter()).or_else(|| newest(&mut self.lock.nodes.keys().cloned()));
+        let found =
+            newest(&mut local.into_iter()).or_else(|| newest(&mut self.catalog.nodes.keys().cloned()));
         found.ok_or_else(|| {
             let version = KubeletVersion::from_minor(minor);
-            ResolveError::NoImage { nearest: self.lock.nearest(&version), version }
+            ResolveError::NoImage { nearest: self.catalog.nearest(&version), version }
         })
     }
 
@@ -163,13 +164,13 @@ impl KubeletResolver<'_> {
 
     /// Name of the node image of a version: the first local one, else the one to pull.
     pub(super) async fn image_name(&self, version: &KubeletVersion) -> Result<String, ResolveError> {
-        let locations = self.lock.locations(version, self.overrides);
+        let locations = self.catalog.locations(version, self.overrides);
         for image in locations.local {
             if has_image(self.docker, &image).await? {
                 return Ok(image);
             }
         }
-        let nearest = || self.lock.nearest(version);
+        let nearest = || self.catalog.nearest(version);
         locations.pull.ok_or_else(|| ResolveError::NoImage { version: version.clone(), nearest: nearest() })
     }
 
@@ -225,7 +226,7 @@ impl KubeletResolver<'_> {
     /// Versions whose node image can run a binary of this version, the closest first.
     async fn host_versions(&self, version: &KubeletVersion) -> Result<Vec<KubeletVersion>, ResolveError> {
         let mut versions = self.local_versions().await?;
-        versions.extend(self.lock.nodes.keys().filter(|known| known.minor == version.minor).cloned());
+        versions.extend(self.catalog.nodes.keys().filter(|known| known.minor == version.minor).cloned());
         versions.retain(|known| known.major == version.major && known.minor >= version.minor);
         versions.sort_by_key(|known| distance(known, version));
         versions.dedup();

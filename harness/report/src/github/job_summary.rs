@@ -17,7 +17,7 @@ use crate::run_state::{Cluster, Creation, EndedCase, RunState};
 use crate::sink::{Report, ReportError};
 use crate::words::{code_block, visible};
 
-/// Maximum size of a summary in bytes: GitHub drops a summary over 1 MiB.
+/// Maximum size of the summary of a step, in bytes: GitHub drops a summary over 1 MiB.
 const MAX_SUMMARY_BYTES: usize = (MIB - KIB) as usize;
 /// Maximum number of rows of a matrix that is shown unfolded.
 const MAX_OPEN_ROWS: usize = 20;
@@ -41,14 +41,24 @@ impl Report for JobSummary {
     }
 
     fn finish(self: Box<Self>, run: &RunState) -> Result<(), ReportError> {
-        let mut text = job_summary(run, true);
-        if text.len() > MAX_SUMMARY_BYTES {
-            text = job_summary(run, false);
-        }
         let file = OpenOptions::new().append(true).create(true).open(&self.path);
-        file.and_then(|mut file| file.write_all(visible(&text).as_bytes()))
-            .map_err(|source| ReportError::Write { path: self.path, source })
+        let written = file.and_then(|mut file| {
+            // Other commands of the step have written to it, too.
+            let room = MAX_SUMMARY_BYTES.saturating_sub(file.metadata()?.len() as usize);
+            file.write_all(fitting_summary(run, room).as_bytes())
+        });
+        written.map_err(|source| ReportError::Write { path: self.path, source })
     }
+}
+
+/// Renders the summary with the details that fit in a number of bytes: all, none, or only the
+/// totals. Returns an empty text if these do not fit, either.
+fn fitting_summary(run: &RunState, room: usize) -> String {
+    let forms: [&dyn Fn() -> String; 3] = [&|| job_summary(run, true), &|| job_summary(run, false), &|| {
+        format!("{}\n**{}**\n", title(run), markdown::totals(run))
+    }];
+    let mut texts = forms.iter().map(|form| visible(&form()).into_owned());
+    texts.find(|text| text.len() <= room).unwrap_or_default()
 }
 
 /// Renders the summary, with or without the details of each case that needs attention.
@@ -212,5 +222,21 @@ mod tests {
             text.len()
         );
         assert!(text.len() < 1000);
+    }
+
+    #[test]
+    fn a_summary_leaves_those_of_other_commands() {
+        let state = fixtures::state_after(&fixtures::full_run());
+        let [whole, short] = [true, false].map(|details| visible(&job_summary(&state, details)).into_owned());
+        assert_eq!(fitting_summary(&state, whole.len()), whole);
+        assert_eq!(fitting_summary(&state, whole.len() - 1), short);
+        let totals = fitting_summary(&state, short.len() - 1);
+        assert!(totals.starts_with("## evictlab") && totals.len() < 200, "{totals}");
+        assert_eq!(fitting_summary(&state, 10), "");
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("summary.md");
+        std::fs::write(&path, "x".repeat(MAX_SUMMARY_BYTES - totals.len())).unwrap();
+        Box::new(JobSummary::new(path.clone())).finish(&state).unwrap();
+        assert!(std::fs::read_to_string(path).unwrap().ends_with(&totals));
     }
 }

@@ -52,8 +52,8 @@ impl<W: Write + Send> Report for GithubLog<W> {
         "terminal"
     }
 
-    fn on_event(&mut self, event: &RunEvent, _run: &RunState) -> Result<(), ReportError> {
-        for line in self.formatter.lines_for(event, self.options.verbosity) {
+    fn on_event(&mut self, event: &RunEvent, run: &RunState) -> Result<(), ReportError> {
+        for line in self.formatter.lines_for(event, run, self.options.verbosity) {
             writeln!(self.out, "{}", line.text(self.options.colour))?;
         }
         Ok(self.out.flush()?)

@@ -14,7 +14,7 @@ pub fn history_page(history: &History) -> String {
     let body = html! {
         header {
             h1 { "History of " (history.runs) " runs" }
-            p { "The newest " (history.recent) " compared with those before. Each square is an execution, oldest first." }
+            p { "The newest " (history.recent) " of each case compared with those before. Each square is an execution, oldest first." }
         }
         main #main {
             (search_field("cases and changes"))
@@ -22,18 +22,18 @@ pub fn history_page(history: &History) -> String {
                 thead {
                     tr { @for name in ["case", "kubelet", "passed", "runs", "median", "change"] { th scope="col" { (name) } } }
                 }
-                tbody { @for series in &history.series { (row(series)) } }
+                tbody { @for series in &history.series { (row(history, series)) } }
             } }
         }
     };
     html_document("evictlab history", &[HISTORY_STYLE], &body)
 }
 
-fn row(series: &Series) -> Markup {
+fn row(history: &History, series: &Series) -> Markup {
     html! {
         tr.item {
             th scope="row" { (series.case) }
-            td { (series.kubelet) }
+            td { (history.kubelet(series)) }
             td { (pass_rate(series)) }
             td.runs { @for outcome in &series.outcomes { (square(outcome)) } }
             td { (seconds(series)) }
@@ -67,6 +67,7 @@ mod tests {
         let series = Series {
             case: "message/a".to_owned(),
             kubelet: "v1.32".to_owned(),
+            backend: "kind".to_owned(),
             outcomes: vec![outcome(Verdict::Passed), outcome(Verdict::Failed)],
             pass_rate: Some(0.5),
             seconds: [None, Some(8.2)],

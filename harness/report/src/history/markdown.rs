@@ -15,10 +15,9 @@ const MAX_SYMBOLS: usize = 40;
 pub fn history_table(history: &History, all: bool) -> String {
     let History { runs, recent, series } = history;
     let mut text = format!(
-        "{} of case and kubelet in {}; the newest {recent} compared with the {} before.\n",
+        "{} of case and kubelet in {}; the newest {recent} of each compared with those before.\n",
         count(series.len(), "combination"),
         count(*runs, "run"),
-        runs - recent
     );
     let shown: Vec<&Series> = series.iter().filter(|series| all || is_notable(series)).collect();
     if shown.is_empty() {
@@ -28,7 +27,7 @@ pub fn history_table(history: &History, all: bool) -> String {
     let rows = shown.iter().map(|series| {
         [
             inert_markdown(&series.case),
-            inert_markdown(&series.kubelet),
+            inert_markdown(&history.kubelet(series)),
             pass_rate(series),
             symbols(&series.outcomes),
             seconds(series),
@@ -99,6 +98,7 @@ mod tests {
         Series {
             case: case.to_owned(),
             kubelet: "v1.32".to_owned(),
+            backend: "kind".to_owned(),
             outcomes: verdicts.iter().map(outcome).collect(),
             pass_rate: Some(0.5),
             seconds: [Some(8.2), Some(70.0)],

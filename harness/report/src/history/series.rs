@@ -14,6 +14,8 @@ use evictlab_judge::Verdict;
 
 /// Highest p-value of a significant change, as in Sippy's component readiness.
 const MAX_P_VALUE: f64 = 0.05;
+/// Default of the number of runs in the recent period.
+const DEFAULT_RECENT: usize = 10;
 /// Minimum number of failures of a significant change, as in Sippy's component readiness.
 const MIN_FAILURES: usize = 3;
 
@@ -64,6 +66,9 @@ pub struct Series {
     pub case: String,
     /// Minor version of the kubelets, `v1.32`, or the label of another kubelet.
     pub kubelet: String,
+    /// Backend of the runs: `embedded`, `kind` or `existing`. A model and real kubelets differ in
+    /// their verdicts and durations.
+    pub backend: String,
     /// The executions, oldest first; without skipped ones.
     pub outcomes: Vec<PastResult>,
     /// Share of successes among the conclusive executions, from 0 to 1; `None` without any.
@@ -80,32 +85,57 @@ pub struct Series {
 pub struct History {
     /// Number of runs.
     pub runs: usize,
-    /// Number of the newest runs that form the recent period.
+    /// Maximum number of the newest runs of a series that form its recent period.
     pub recent: usize,
-    /// One series for each case and kubelet, by name.
+    /// One series for each case, kubelet and backend, by name.
     pub series: Vec<Series>,
 }
 
 impl History {
-    /// Collects runs. The newest `recent` runs are compared with all earlier ones. Runs are ordered
-    /// by their real start.
-    pub fn new(runs: &[RecordedRun], recent: usize) -> Self {
+    /// Collects runs. In each series, the newest `recent` runs are compared with all earlier ones;
+    /// without a number, ten, at most half of its runs. Runs are ordered by their real start.
+    pub fn new(runs: &[RecordedRun], recent: Option<usize>) -> Self {
         let mut states: Vec<&RunState> = runs.iter().map(RecordedRun::state).collect();
         states.sort_by_key(|state| state.run.as_ref().map(|run| run.real_start));
-        let recent = recent.min(states.len());
-        let first_recent = states.len() - recent;
-        let mut all: BTreeMap<(String, String), [Vec<PastResult>; 2]> = BTreeMap::new();
-        for (index, state) in states.iter().enumerate() {
+        let mut all: BTreeMap<SeriesKey, Vec<Vec<PastResult>>> = BTreeMap::new();
+        for state in &states {
+            let mut of_run: BTreeMap<SeriesKey, Vec<PastResult>> = BTreeMap::new();
             let conclusive = |ended: &&EndedCase| ended.result.verdict != Verdict::Skipped;
             for ended in state.ended.iter().filter(conclusive) {
-                let case = ended.id.suite_and_case();
-                let key = (case, state.row_name(&ended.id.kubelet));
-                let periods = all.entry(key).or_default();
-                periods[usize::from(index >= first_recent)].extend(outcome(state, ended));
+                let (key, outcome) = (SeriesKey::of(state, ended), outcome(state, ended));
+                of_run.entry(key).or_default().extend(outcome);
+            }
+            for (key, outcomes) in of_run {
+                all.entry(key).or_default().push(outcomes);
             }
         }
-        let series = all.into_iter().map(|((case, kubelet), periods)| Series::new(case, kubelet, periods));
-        Self { runs: states.len(), recent, series: series.collect() }
+        let recent_of = |runs: usize| recent.unwrap_or_else(|| DEFAULT_RECENT.min(runs.div_ceil(2)));
+        let series = all.into_iter().map(|(key, mut runs)| {
+            let newest = runs.split_off(runs.len().saturating_sub(recent_of(runs.len())));
+            Series::new(key, [runs, newest].map(|runs| runs.concat()))
+        });
+        Self { runs: states.len(), recent: recent_of(states.len()), series: series.collect() }
+    }
+
+    /// Kubelet of a series, with its backend if the runs had different ones.
+    pub(super) fn kubelet(&self, series: &Series) -> String {
+        let has_backends = self.series.iter().any(|other| other.backend != series.backend);
+        if has_backends { format!("{}, {}", series.kubelet, series.backend) } else { series.kubelet.clone() }
+    }
+}
+
+/// What the executions of a series have in common.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct SeriesKey {
+    case: String,
+    kubelet: String,
+    backend: String,
+}
+
+impl SeriesKey {
+    fn of(state: &RunState, ended: &EndedCase) -> Self {
+        let backend = state.run.as_ref().map(|run| run.backend.clone()).unwrap_or_default();
+        Self { case: ended.id.suite_and_case(), kubelet: state.row_name(&ended.id.kubelet), backend }
     }
 }
 
@@ -121,7 +151,8 @@ fn outcome(state: &RunState, ended: &EndedCase) -> Option<PastResult> {
 }
 
 impl Series {
-    fn new(case: String, kubelet: String, periods: [Vec<PastResult>; 2]) -> Self {
+    fn new(key: SeriesKey, periods: [Vec<PastResult>; 2]) -> Self {
+        let SeriesKey { case, kubelet, backend } = key;
         let [earlier, recent] = periods.each_ref().map(|outcomes| counts(outcomes));
         let seconds =
             periods.each_ref().map(|outcomes| median(outcomes.iter().map(|outcome| outcome.seconds)));
@@ -129,7 +160,7 @@ impl Series {
         let Counts { passed, failed } = counts(&outcomes);
         let pass_rate = (passed + failed > 0).then(|| passed as f64 / (passed + failed) as f64);
         let change = change(earlier, recent, &outcomes);
-        Self { case, kubelet, outcomes, pass_rate, seconds, change }
+        Self { case, kubelet, backend, outcomes, pass_rate, seconds, change }
     }
 }
 
@@ -172,26 +203,50 @@ fn change(earlier: Counts, recent: Counts, outcomes: &[PastResult]) -> SeriesCha
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{JsonLines, RunDir, fixtures};
+    use crate::{JsonLines, RunDir, RunEventKind, fixtures};
+
+    /// A run of one case on a patch version of 1.32.
+    fn recorded(backend: &str, patch: u32, verdict: Verdict) -> RecordedRun {
+        let kubelet = format!("v1.32.{patch}");
+        let mut started = fixtures::run_started(&[&kubelet], &["a"]);
+        let RunEventKind::RunStarted { backend: of_run, .. } = &mut started else {
+            unreachable!("it started")
+        };
+        backend.clone_into(of_run);
+        let events = [started, fixtures::case_ended("a", &kubelet, 1, verdict, "why")];
+        let events = events.map(|what| fixtures::event(f64::from(patch), what));
+        let dir = tempfile::tempdir().unwrap();
+        let mut report = JsonLines::create(&RunDir::at(dir.path()).unwrap()).unwrap();
+        fixtures::deliver(&mut report, &events);
+        RecordedRun::read(dir.path()).unwrap()
+    }
 
     /// Runs of one case, one for each verdict, with one patch version more in each.
     fn history(verdicts: &[Verdict], recent: usize) -> History {
+        let runs: Vec<RecordedRun> =
+            (0..).zip(verdicts).map(|(patch, verdict)| recorded("kind", patch, *verdict)).collect();
+        History::new(&runs, Some(recent))
+    }
+
+    /// A nightly job has artifacts of the model, which always passes, and of kind.
+    #[test]
+    fn backends_have_series_and_periods_of_their_own() {
+        use Verdict::{Failed, Passed};
+        let on_kind = [Passed, Passed, Passed, Failed, Failed, Failed];
         let runs: Vec<RecordedRun> = (0..)
-            .zip(verdicts)
-            .map(|(nth, verdict)| {
-                let kubelet = format!("v1.32.{nth}");
-                let events = [
-                    fixtures::run_started(&[&kubelet], &["a"]),
-                    fixtures::case_ended("a", &kubelet, 1, *verdict, "why"),
-                ];
-                let events = events.map(|what| fixtures::event(f64::from(nth), what));
-                let dir = tempfile::tempdir().unwrap();
-                let mut report = JsonLines::create(&RunDir::at(dir.path()).unwrap()).unwrap();
-                fixtures::deliver(&mut report, &events);
-                RecordedRun::read(dir.path()).unwrap()
+            .zip(on_kind)
+            .flat_map(|(night, verdict)| {
+                [recorded("embedded", 2 * night, Passed), recorded("kind", 2 * night + 1, verdict)]
             })
             .collect();
-        History::new(&runs, recent)
+        let history = History::new(&runs, None);
+        let [model, kind] = &history.series[..] else { panic!("{history:?}") };
+        assert_eq!(
+            (model.change, history.kubelet(model)),
+            (SeriesChange::Stable, "v1.32, embedded".to_owned())
+        );
+        assert!(matches!(kind.change, SeriesChange::Regressed(p) if (p - 0.05).abs() < 1e-9), "{kind:?}");
+        assert_eq!(history.kubelet(kind), "v1.32, kind");
     }
 
     #[test]
@@ -235,6 +290,5 @@ mod tests {
         assert_eq!((series.kubelet.as_str(), series.pass_rate), ("v1.32", Some(0.5)));
         let kubelets: Vec<&str> = series.outcomes.iter().map(|outcome| outcome.kubelet.as_str()).collect();
         assert_eq!(kubelets, ["v1.32.0", "v1.32.1", "v1.32.2"]);
-        assert_eq!(history.recent, 3);
     }
 }

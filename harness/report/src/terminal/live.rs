@@ -92,7 +92,7 @@ impl<W: Write + Send> Report for LiveTerminal<W> {
         if let (RunEventKind::CaseStarted { .. }, None) = (&event.what, self.first_case) {
             self.first_case = Some(Instant::now());
         }
-        let lines = self.formatter.lines(event);
+        let lines = self.formatter.lines(event, run);
         let is_permanent = is_permanent(&event.what, run);
         if !is_permanent && self.drawn.is_some_and(|drawn| drawn.elapsed() < REDRAW_INTERVAL) {
             return Ok(());

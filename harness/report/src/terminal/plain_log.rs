@@ -41,20 +41,20 @@ pub(crate) struct LogFormatter {
 
 impl LogFormatter {
     /// Formats one event, unless the output at this verbosity leaves it out.
-    pub(crate) fn lines_for(&mut self, event: &RunEvent, verbosity: Verbosity) -> Vec<Line> {
-        let lines = self.lines(event);
-        if verbosity >= min_verbosity(&event.what) { lines } else { vec![] }
+    pub(crate) fn lines_for(&mut self, event: &RunEvent, run: &RunState, verbosity: Verbosity) -> Vec<Line> {
+        let lines = self.lines(event, run);
+        if verbosity >= min_verbosity(&event.what, run) { lines } else { vec![] }
     }
 
     /// Formats one event. Returns no lines for most progress events.
-    pub(super) fn lines(&mut self, event: &RunEvent) -> Vec<Line> {
+    pub(super) fn lines(&mut self, event: &RunEvent, run: &RunState) -> Vec<Line> {
         let start = *self.start.get_or_insert(event.at);
         let mut log = LogLines { lines: vec![], seconds: event.at.duration_since(start).as_secs_f64() };
-        self.add_event(&mut log, event);
+        self.add_event(&mut log, event, run);
         log.lines
     }
 
-    fn add_event(&mut self, log: &mut LogLines, event: &RunEvent) {
+    fn add_event(&mut self, log: &mut LogLines, event: &RunEvent, state: &RunState) {
         match &event.what {
             RunEventKind::RunStarted { run, evictlab, backend, model, kubelets, cases, .. } => {
                 self.set_widths(kubelets, cases);
@@ -99,7 +99,9 @@ impl LogFormatter {
             }
             RunEventKind::CaseEnded { id, seconds, result, .. } => {
                 self.progress.remove(id);
-                self.add_verdict(log, id, result.verdict, &result_text(result, *seconds));
+                let is_expected_failure = needs_attention(result.verdict) && state.expects(id, result);
+                let expected = if is_expected_failure { ", as the baseline expects" } else { "" };
+                self.add_verdict(log, id, result.verdict, &(result_text(result, *seconds) + expected));
             }
             RunEventKind::CaseInterrupted { id, .. } => {
                 self.progress.remove(id);
@@ -144,7 +146,7 @@ impl LogFormatter {
 }
 
 /// The verbosity from which an event gets its lines.
-fn min_verbosity(what: &RunEventKind) -> Verbosity {
+fn min_verbosity(what: &RunEventKind, run: &RunState) -> Verbosity {
     match what {
         RunEventKind::CaseStarted { .. }
         | RunEventKind::CaseStep { .. }
@@ -154,7 +156,11 @@ fn min_verbosity(what: &RunEventKind) -> Verbosity {
         | RunEventKind::ClusterDeleted { error: Some(_), .. }
         | RunEventKind::Interrupted { .. }
         | RunEventKind::TimedOut => Verbosity::Quiet,
-        RunEventKind::CaseEnded { result, .. } if needs_attention(result.verdict) => Verbosity::Quiet,
+        RunEventKind::CaseEnded { id, result, .. }
+            if needs_attention(result.verdict) && !run.expects(id, result) =>
+        {
+            Verbosity::Quiet
+        }
         _ => Verbosity::Normal,
     }
 }
@@ -251,9 +257,9 @@ impl<W: Write + Send> Report for PlainLog<W> {
         self.name
     }
 
-    fn on_event(&mut self, event: &RunEvent, _run: &RunState) -> Result<(), ReportError> {
+    fn on_event(&mut self, event: &RunEvent, run: &RunState) -> Result<(), ReportError> {
         let OutputOptions { verbosity, colour, .. } = self.options;
-        let lines = self.formatter.lines_for(event, verbosity);
+        let lines = self.formatter.lines_for(event, run, verbosity);
         let text: String = lines.iter().map(|line| format!("{}\n", line.text(colour))).collect();
         self.has_lines |= !text.is_empty();
         self.out.write_all(text.as_bytes())?;
@@ -293,6 +299,17 @@ mod tests {
             let text = written(fixtures::plain_output(verbosity), &fixtures::full_run());
             insta::assert_snapshot!(format!("{name}_output_of_a_run"), text);
         }
+    }
+
+    #[test]
+    fn expected_failures_are_not_shown_as_new_ones() {
+        let expected = [("a", Verdict::Failed), ("b", Verdict::Passed)];
+        let events = fixtures::run_with_baseline(&expected, &[Verdict::Failed, Verdict::Failed]);
+        let [quiet, normal] = [Verbosity::Quiet, Verbosity::Normal]
+            .map(|verbosity| written(fixtures::plain_output(verbosity), &events));
+        assert!(!quiet.contains("message/a") && quiet.contains("### failed: message/b"), "{quiet}");
+        assert!(normal.contains("so it was (8.2s), as the baseline expects"), "{normal}");
+        assert!(normal.contains("Expected failures: 1\n- failed: message/a on v1.32.13\n"), "{normal}");
     }
 
     #[test]

@@ -94,7 +94,7 @@ impl<W: Write + Send> Report for Tally<W> {
             self.clock = Some(TallyClock { started: now, last_totals: now });
         }
         if !is_routine(&event.what) {
-            for line in self.formatter.lines(event) {
+            for line in self.formatter.lines(event, run) {
                 writeln!(self.out, "{}", line.text(self.options.colour))?;
             }
             self.out.flush()?;

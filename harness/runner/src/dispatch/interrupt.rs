@@ -2,7 +2,7 @@
 
 use std::io;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use evictlab_report::InterruptStage;
 use tokio::runtime::Builder;
@@ -11,6 +11,9 @@ use tokio_util::sync::CancellationToken;
 
 /// Limit for short work that completes after an interrupt.
 const COMPLETION_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Time within which signals of several kinds are one request: Prow sends SIGINT and SIGTERM at once.
+const SAME_REQUEST: Duration = Duration::from_secs(2);
 
 /// Stages of an interrupt. Clones share their state.
 #[derive(Clone, Debug, Default)]
@@ -25,7 +28,8 @@ pub struct Interrupt {
 
 impl Interrupt {
     /// Handles SIGINT, SIGTERM and SIGHUP: each signal advances by one stage, and the third exits
-    /// the process with status 130. Call it once, before objects are created.
+    /// the process with status 130. Signals of different kinds within two seconds count as one.
+    /// Call it once, before objects are created.
     ///
     /// Signals have a thread of their own, so that they are handled while the run evaluates an
     /// expression or waits for the reader of its output.
@@ -44,9 +48,10 @@ impl Interrupt {
         let interrupt = Self::default();
         let stage = interrupt.clone();
         let handle = async move {
+            let mut requests = Requests::default();
             loop {
-                signals.next().await;
-                if stage.advance() == 3 {
+                let kind = signals.next().await;
+                if requests.is_new(kind, Instant::now()) && stage.advance() == 3 {
                     std::process::exit(130);
                 }
             }
@@ -107,8 +112,8 @@ impl Signals {
         })
     }
 
-    /// Awaits the next signal.
-    async fn next(&mut self) {
+    /// Awaits the next signal, and returns its kind.
+    async fn next(&mut self) -> SignalKind {
         let hangup = async {
             match &mut self.hangups {
                 Some(hangups) => hangups.recv().await,
@@ -117,10 +122,31 @@ impl Signals {
         };
         tokio::select! {
             biased;
-            _ = self.interrupts.recv() => {}
-            _ = self.terminations.recv() => {}
-            _ = hangup => {}
+            _ = self.interrupts.recv() => SignalKind::interrupt(),
+            _ = self.terminations.recv() => SignalKind::terminate(),
+            _ = hangup => SignalKind::hangup(),
         }
+    }
+}
+
+/// The signal that last counted as a request to end the run.
+#[derive(Default)]
+struct Requests {
+    last: Option<(SignalKind, Instant)>,
+}
+
+impl Requests {
+    /// Returns whether a signal is a request of its own, and not another kind of signal for the
+    /// last one.
+    fn is_new(&mut self, kind: SignalKind, at: Instant) -> bool {
+        let is_same = |(last, when): &(SignalKind, Instant)| {
+            *last != kind && at.saturating_duration_since(*when) < SAME_REQUEST
+        };
+        if self.last.as_ref().is_some_and(is_same) {
+            return false;
+        }
+        self.last = Some((kind, at));
+        true
     }
 }
 
@@ -146,5 +172,23 @@ mod tests {
         assert!(!interrupt.reports_only.is_cancelled());
         assert_eq!((interrupt.advance(), interrupt.reports_only.is_cancelled()), (2, true));
         assert_eq!(interrupt.advance(), 3);
+    }
+
+    #[test]
+    fn signals_of_two_kinds_at_once_are_one_request() {
+        let start = Instant::now();
+        let at = |seconds: f64| start + Duration::from_secs_f64(seconds);
+        let (interrupt, terminate) = (SignalKind::interrupt(), SignalKind::terminate());
+        let mut requests = Requests::default();
+        for (kind, seconds, is_new) in [
+            (interrupt, 0.0, true),
+            (terminate, 0.1, false),
+            (interrupt, 0.2, true),
+            (terminate, 1.0, false),
+            (terminate, 7.5, true),
+            (terminate, 7.6, true),
+        ] {
+            assert_eq!(requests.is_new(kind, at(seconds)), is_new, "{kind:?} at {seconds} s");
+        }
     }
 }

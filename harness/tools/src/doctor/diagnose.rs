@@ -20,7 +20,7 @@ pub struct DoctorOptions<'a> {
     /// Kubelets to run; if empty, any kubelet in Docker.
     pub kubelets: &'a [KubeletSpec],
     /// The image catalog.
-    pub lock: &'a ImageCatalog,
+    pub catalog: &'a ImageCatalog,
     /// Images from `--node-image VERSION=IMAGE`.
     pub overrides: &'a BTreeMap<KubeletVersion, String>,
 }
@@ -95,8 +95,8 @@ async fn check_docker(
     checks.push(kind_and_docker::docker(info.id.as_deref()).await);
     checks.push(kind_and_docker::kind().await);
     checks.push(host_checks::cgroup(&info, &known_versions(options.kubelets)));
-    let DoctorOptions { kubelets: specs, lock, overrides } = options;
-    let resolve = KubeletResolver { docker, lock, overrides, progress: &|_| {} };
+    let DoctorOptions { kubelets: specs, catalog, overrides } = options;
+    let resolve = KubeletResolver { docker, catalog, overrides, progress: &|_| {} };
     let present = docker.images("kindest/node").await;
     let image = match first_present_image(&resolve, specs).await {
         Some(image) => Some(image),

@@ -37,8 +37,8 @@ fn case(id: &str) -> Arc<LoadedCase> {
 }
 
 fn exported(id: &str, kubelets: &[Kubelet], host: &HostInfo) -> Result<Recipe, ExportError> {
-    let lock = ImageCatalog::load(None).unwrap();
-    recipe(&case(id), kubelets, host, &|image| lock.case_image(image))
+    let catalog = ImageCatalog::load(None).unwrap();
+    recipe(&case(id), kubelets, host, &|image| catalog.case_image(image))
 }
 
 fn refused(id: &str, kubelets: &[Kubelet]) -> String {
@@ -225,8 +225,8 @@ fn reports_every_unsupported_line() {
 fn rejects_images_without_registry() {
     let text = "name: mine\nabout: Mine.\npods:\n  - metadata: {name: a}\n    spec:\n      containers:\n        - {name: c, image: stress:1}\nexpect: {evicted: [a]}\n";
     let case = evictlab_case::parse("own", "own/mine.yaml", "own/mine.yaml", text.as_bytes()).unwrap();
-    let lock = ImageCatalog::load(None).unwrap();
-    let error = recipe(&case, &[kubelet("v1.32.13")], &HOST, &|image| lock.case_image(image))
+    let catalog = ImageCatalog::load(None).unwrap();
+    let error = recipe(&case, &[kubelet("v1.32.13")], &HOST, &|image| catalog.case_image(image))
         .unwrap_err()
         .to_string();
     assert!(error.contains("no registry has this image") && error.contains("own/mine.yaml:7:"), "{error}");
@@ -235,12 +235,12 @@ fn rejects_images_without_registry() {
 /// Every export is valid for shells and YAML parsers and contains no variable.
 #[test]
 fn every_case_is_exported_or_has_a_reason() {
-    let lock = ImageCatalog::load(None).unwrap();
+    let catalog = ImageCatalog::load(None).unwrap();
     let mut reasons: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut folders = 0;
     for case in shipped() {
         let id = case.id();
-        match recipe(&case, &[kubelet("v1.36.2")], &HOST, &|image| lock.case_image(image)) {
+        match recipe(&case, &[kubelet("v1.36.2")], &HOST, &|image| catalog.case_image(image)) {
             Ok(recipe) => {
                 folders += 1;
                 read_by_shell(&recipe.script).unwrap_or_else(|why| panic!("{id}: {why}"));
