@@ -298,6 +298,9 @@ fn as_ranked(
             container.resources = before.resources.clone();
         }
     }
+    if pod.status.allocated_resources.is_none() {
+        pod.spec.resources = created.resources;
+    }
     pod
 }
 

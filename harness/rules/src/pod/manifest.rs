@@ -139,6 +139,10 @@ pub struct PodStatus {
     /// Statuses of init containers and sidecars.
     #[serde(default)]
     pub init_container_statuses: Vec<ContainerStatus>,
+    /// Requests of the whole pod that a resize has allocated, with the overhead of its runtime
+    /// class.
+    #[serde(default)]
+    pub allocated_resources: Option<BTreeMap<String, Quantity>>,
 }
 
 /// Status of a container.
@@ -198,14 +202,26 @@ impl Pod {
     /// Replaces the requests by those in the container statuses, which kubelets report while the
     /// feature gate `InPlacePodVerticalScaling` is enabled, by default since 1.33. Eviction ranks
     /// and explains pods by them: the node may have no room for those of the spec
-    /// (`getAllocatedPods`).
+    /// (`getAllocatedPods`). The same applies to pod-level requests while the gate
+    /// `InPlacePodLevelResourcesVerticalScaling` is enabled, by default since 1.36
+    /// (`updatePodFromAllocation` in `pkg/kubelet/allocation/allocation_manager.go`).
     pub fn with_allocated_resources(mut self) -> Self {
-        let PodStatus { container_statuses, init_container_statuses } = &self.status;
+        let PodStatus { container_statuses, init_container_statuses, allocated_resources } = &self.status;
         let statuses = || container_statuses.iter().chain(init_container_statuses);
         for container in self.spec.containers.iter_mut().chain(&mut self.spec.init_containers) {
             let status = statuses().find(|status| status.name == container.name);
             if let Some(allocated) = status.and_then(|status| status.allocated_resources.clone()) {
                 container.resources.requests = allocated;
+            }
+        }
+        if let (Some(stated), Some(allocated)) = (&mut self.spec.resources, allocated_resources) {
+            for (name, request) in &mut stated.requests {
+                if let Some(allocated) = allocated.get(name) {
+                    *request = match self.spec.overhead.get(name) {
+                        Some(overhead) => allocated.clone() - overhead,
+                        None => allocated.clone(),
+                    };
+                }
             }
         }
         self

@@ -20,9 +20,11 @@ pub enum QosClass {
 const COMPUTE: [&str; 2] = ["cpu", "memory"];
 
 impl Pod {
-    /// Returns the class that the API server computes (`qos.ComputePodQOS`).
+    /// Returns the class that the API server computes (`ComputePodQOS` in
+    /// `pkg/apis/core/v1/helper/qos/qos.go`). Pod-level resources alone decide, also if they are
+    /// empty.
     pub fn qos_class(&self) -> QosClass {
-        if let Some(resources) = self.spec.resources.as_ref().filter(|_| self.has_pod_level_resources()) {
+        if let Some(resources) = &self.spec.resources {
             return class_of(&[resources]);
         }
         let containers = self.spec.containers.iter().chain(&self.spec.init_containers);

@@ -1,7 +1,7 @@
 //! Requests and limits of a whole pod: `GetResourceRequestQuantity`, `PodLimits` and pod-level
 //! resources, by kubelet version.
 
-use super::{Container, Pod};
+use super::{Container, Pod, QosClass, ResourceRequirements};
 use crate::KubeletVersion;
 use crate::quantity::Quantity;
 
@@ -44,6 +44,35 @@ impl Pod {
                 .fold(sum(spec.containers.iter().filter_map(of)), Ord::max)
         };
         Some(self.with_overhead(total, RESOURCE))
+    }
+
+    /// Returns the memory limit of the pod's cgroup: the pod-level limit, or the largest sum of
+    /// limits of containers that run at the same time, if each container has one. The overhead of
+    /// a runtime class is added. `None` if the cgroup is not limited, as for BestEffort pods
+    /// (`ResourceConfigForPod` in `pkg/kubelet/cm/helpers_linux.go`).
+    pub fn memory_limit(&self) -> Option<Quantity> {
+        const RESOURCE: &str = "memory";
+        if self.qos_class() == QosClass::BestEffort {
+            return None;
+        }
+        let stated = |resources: &ResourceRequirements| {
+            resources.limits.get(RESOURCE).filter(|limit| !limit.is_zero()).cloned()
+        };
+        let of = |container: &Container| stated(&container.resources);
+        if let Some(limit) = self.spec.resources.as_ref().and_then(stated) {
+            return Some(self.with_overhead(limit, RESOURCE));
+        }
+        // The limits of earlier sidecars count for an init container.
+        let mut has_limit = false;
+        let mut is_limited = |container: &Container| {
+            let own = of(container).is_some();
+            has_limit |= own && container.is_sidecar();
+            own || has_limit
+        };
+        let spec = &self.spec;
+        let are_limited = spec.containers.iter().all(|container| of(container).is_some())
+            && spec.init_containers.iter().all(&mut is_limited);
+        are_limited.then(|| self.with_overhead(self.with_sidecars(of), RESOURCE))
     }
 
     /// Adds the overhead to a total that is not 0: `GetResourceRequestQuantity`, `PodLimits`.

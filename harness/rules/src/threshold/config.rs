@@ -50,7 +50,7 @@ pub enum ThresholdConfigError {
     NotPositive {
         /// Signal.
         signal: Signal,
-        /// Configured value.
+        /// Configured value in canonical form.
         text: String,
     },
     /// The percentage is less than 0 %.
@@ -191,7 +191,7 @@ fn parse_value(signal: Signal, text: &str) -> Result<ThresholdValue, ThresholdCo
             Err(ThresholdConfigError::PercentageTooLarge { signal, text })
         }
         ThresholdValue::Quantity(quantity) if quantity.is_negative() || quantity.is_zero() => {
-            Err(ThresholdConfigError::NotPositive { signal, text })
+            Err(ThresholdConfigError::NotPositive { signal, text: quantity.to_string() })
         }
         _ => Ok(value),
     }

@@ -230,6 +230,20 @@ fn allocated_resources_replace_requests() {
     assert!(text(&resized).contains("testcontainer was using 150Mi, request is 100Mi"));
 }
 
+/// `updatePodFromAllocation`: the allocation in the status contains the overhead, unlike the spec.
+#[test]
+fn allocated_resources_replace_pod_level_requests() {
+    let mut resized = pod("pod", &["C a -"]);
+    resized["spec"]["resources"] = json!({"requests": {"memory": "200Mi", "cpu": "1"}});
+    resized["spec"]["overhead"] = json!({"memory": "10Mi"});
+    resized["status"] = json!({"allocatedResources": {"memory": "110Mi"}});
+    let resized: Pod = from_value(resized).unwrap();
+    let request = |pod: &Pod, resource: &str| pod.pod_level_request(resource).unwrap().to_string();
+    assert_eq!(request(&resized, "memory"), "200Mi");
+    let resized = resized.with_allocated_resources();
+    assert_eq!((request(&resized, "memory"), request(&resized, "cpu")), ("100Mi".to_owned(), "1".to_owned()));
+}
+
 #[test]
 fn composes_threshold_clauses() {
     let pod = |request: &str| {

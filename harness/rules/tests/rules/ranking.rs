@@ -6,7 +6,7 @@ use evictlab_rules::quantity::{MIB, Quantity};
 use evictlab_rules::ranking::{AdmitAttributes, RankedPod, admission_rejection, rank_pods};
 use evictlab_rules::summary::PodStats;
 use evictlab_rules::threshold::{FsLayout, NodeCondition, Signal};
-use serde_json::{from_value, json};
+use serde_json::{Value, from_value, json};
 
 const MI: i64 = MIB as i64;
 
@@ -263,9 +263,55 @@ fn computes_qos_class_and_criticality() {
     assert_eq!(qos(json!({"containers": [resources(full.clone(), full.clone())]})), QosClass::Guaranteed);
     let beside = json!({"containers": [resources(full.clone(), full)], "initContainers": [{"name": "b"}]});
     assert_eq!(qos(beside), QosClass::Burstable);
+    // `ComputePodQOS`: empty pod-level resources decide, too.
+    let requested = resources(json!({"memory": "1Gi"}), json!({}));
+    assert_eq!(qos(json!({"resources": {}, "containers": [requested]})), QosClass::BestEffort);
 
     let critical = |pod| from_value::<Pod>(pod).unwrap().is_critical();
     assert!(critical(json!({"spec": {"priority": 2_000_000_000}})));
     assert!(!critical(json!({"spec": {"priority": 1_000_000_000}})));
     assert!(critical(json!({"metadata": {"annotations": {"kubernetes.io/config.source": "file"}}})));
+}
+
+/// `ResourceConfigForPod` in `pkg/kubelet/cm/helpers_linux.go`.
+#[test]
+fn pod_cgroup_has_a_memory_limit_if_all_containers_have_one() {
+    let container = |memory: &str| match memory {
+        "-" => json!({"name": "c"}),
+        memory => json!({"name": "c", "resources": {"limits": {"memory": memory}}}),
+    };
+    let sidecar = |memory: &str| {
+        let mut sidecar = container(memory);
+        sidecar["restartPolicy"] = json!("Always");
+        sidecar
+    };
+    let spec = |init: &[Value], regular: &[&str]| {
+        let regular: Vec<Value> = regular.iter().map(|memory| container(memory)).collect();
+        json!({"initContainers": init, "containers": regular})
+    };
+    let with = |mut spec: Value, field: &str, value: Value| {
+        spec[field] = value;
+        spec
+    };
+    let rows = [
+        (spec(&[], &["1Gi", "2Gi"]), Some("3Gi")),
+        (spec(&[], &["1Gi", "-"]), None),
+        (spec(&[], &["1Gi", "0"]), None),
+        // The maximum of plain init containers and of the others.
+        (spec(&[container("4Gi")], &["1Gi", "2Gi"]), Some("4Gi")),
+        (spec(&[container("2Gi"), container("2Gi")], &["1Gi", "2Gi"]), Some("3Gi")),
+        (spec(&[container("-")], &["1Gi"]), None),
+        // An init container has the limits of earlier sidecars.
+        (spec(&[sidecar("1Gi"), container("-")], &["1Gi"]), Some("2Gi")),
+        (with(spec(&[], &["1Gi"]), "overhead", json!({"memory": "1Gi"})), Some("2Gi")),
+        (with(spec(&[], &["-"]), "resources", json!({"limits": {"memory": "5Gi"}})), Some("5Gi")),
+        (with(spec(&[], &["1Gi"]), "resources", json!({"requests": {"memory": "5Gi"}})), Some("1Gi")),
+        // BestEffort.
+        (with(spec(&[], &["1Gi"]), "resources", json!({})), None),
+    ];
+    for (spec, expected) in rows {
+        let pod: Pod = from_value(json!({"spec": spec})).unwrap();
+        let limit = pod.memory_limit().map(|limit| limit.to_string());
+        assert_eq!(limit.as_deref(), expected, "{spec}");
+    }
 }

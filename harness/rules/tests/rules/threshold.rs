@@ -127,6 +127,10 @@ fn rejects_invalid_configurations() {
             "eviction threshold memory.available must be positive: -150Mi",
         ),
         (
+            json!({"evictionHard": {"memory.available": "-2048Mi"}}),
+            "eviction threshold memory.available must be positive: -2Gi",
+        ),
+        (
             json!({"evictionHard": {"memory.available": "-15%"}}),
             "eviction percentage threshold memory.available must be >= 0%: -15%",
         ),

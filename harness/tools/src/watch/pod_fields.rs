@@ -104,6 +104,7 @@ struct StatusFields {
     container_statuses: Vec<AllocatedContainer>,
     #[serde(deserialize_with = "null_is_default")]
     init_container_statuses: Vec<AllocatedContainer>,
+    allocated_resources: Option<BTreeMap<String, Value>>,
 }
 
 /// Status of a container: the requests that the kubelet has allocated.
@@ -119,8 +120,17 @@ struct AllocatedContainer {
 struct Encoded<'a> {
     metadata: EncodedMetadata<'a>,
     spec: &'a SpecFields,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<EncodedStatus<'a>>,
     #[serde(flatten)]
     own: OwnFields<'a>,
+}
+
+/// The pod-level requests that the kubelet has allocated, of a pod with such requests.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct EncodedStatus<'a> {
+    allocated_resources: &'a BTreeMap<String, Value>,
 }
 
 #[derive(Serialize)]
@@ -154,11 +164,12 @@ impl ApiPod {
         self.spec.node_name.as_deref()
     }
 
-    /// Encodes the pod with the requests that are allocated to it, like
+    /// Encodes the pod with the requests that are allocated to its containers, like
     /// [`Pod::with_allocated_resources`].
     pub(super) fn encode(&self) -> EncodedPod {
         let Self { metadata, status, .. } = self;
         let spec = self.allocated_spec();
+        let allocated = status.allocated_resources.as_ref().filter(|_| spec.resources.is_some());
         let encoded = Encoded {
             metadata: EncodedMetadata {
                 name: metadata.name.as_deref().unwrap_or_default(),
@@ -167,6 +178,7 @@ impl ApiPod {
                 annotations: metadata.annotations.as_ref().filter(|all| !all.is_empty()),
             },
             spec: &spec,
+            status: allocated.map(|allocated_resources| EncodedStatus { allocated_resources }),
             own: OwnFields {
                 phase: status.phase.as_deref().map(Cow::Borrowed),
                 reason: status.reason.as_deref().map(Cow::Borrowed),
@@ -203,9 +215,11 @@ impl ApiPod {
 }
 
 impl EncodedPod {
-    /// Decodes the pod; `None` if the rules cannot read it.
+    /// Decodes the pod, with the pod-level requests that are allocated to it; `None` if the rules
+    /// cannot read it.
     pub(super) fn decode(&self) -> Option<WatchedPod> {
         let pod: Pod = serde_json::from_str(&self.0).ok()?;
+        let pod = pod.with_allocated_resources();
         let OwnFields { phase, reason, is_deleted } = serde_json::from_str(&self.0).ok()?;
         Some(WatchedPod {
             pod,
@@ -350,5 +364,17 @@ mod tests {
             assert_eq!(decoded.pod.spec.containers[0].request("memory").unwrap().value(), 1 << 20, "{spec}");
             assert_eq!(decoded.pod.spec.containers[1].request("memory"), None);
         }
+    }
+
+    #[test]
+    fn a_pending_resize_does_not_change_pod_level_requests() {
+        let pod: ApiPod = serde_json::from_value(json!({
+            "metadata": {"name": "a"},
+            "spec": {"resources": {"requests": {"memory": "10Ti"}}, "containers": [{"name": "c"}]},
+            "status": {"allocatedResources": {"memory": "1Mi"}},
+        }))
+        .unwrap();
+        let decoded = pod.encode().decode().unwrap();
+        assert_eq!(decoded.pod.pod_level_request("memory").unwrap().value(), 1 << 20);
     }
 }
