@@ -89,6 +89,8 @@ pub(crate) enum StatusEvent {
     Lease,
     /// Periodic deletion of unused images.
     CollectImages,
+    /// Periodic detection of images.
+    DetectImages,
 }
 
 /// Delivery of an event.

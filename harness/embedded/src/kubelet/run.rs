@@ -53,7 +53,6 @@ impl Kubelet {
         if !self.config_start(ctx) {
             return;
         }
-        self.status.images.start_detection(&self.identity.version, ctx.now);
         self.status_start(machine, ctx);
         self.pods_start(machine, ctx);
         self.stats_start(machine, ctx);

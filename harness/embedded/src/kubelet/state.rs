@@ -67,13 +67,13 @@ impl Kubelet {
     }
 
     /// Loads an image into the runtime, as `ctr images import` does.
-    pub fn load_image(&mut self, image: &str, ctx: &SimContext) {
-        self.status.images.load(image, ctx.now);
+    pub fn load_image(&mut self, image: &str) {
+        self.status.images.load(image);
     }
 
     /// Adds an image of a size in bytes to the runtime, unless the node has it.
-    pub fn add_image(&mut self, image: &str, bytes: u64, ctx: &SimContext) {
-        self.status.images.add(image, bytes, ctx.now);
+    pub fn add_image(&mut self, image: &str, bytes: u64) {
+        self.status.images.add(image, bytes);
     }
 
     /// Removes an image that no container uses from the runtime, as `ctr images rm` does.

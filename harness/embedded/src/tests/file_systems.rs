@@ -156,8 +156,8 @@ fn deleted_images_return_with_the_original_file_system() {
     let nodefs = mib(&lab.summary(), "/node/fs/availableBytes");
     lab.set_imagefs(Some(DEDICATED));
     lab.tune(json!({"imageMinimumGCAge": "1s"}));
-    lab.simulation.with(|_, nodes, ctx| {
-        nodes.get_mut("n1").unwrap().kubelet.status.images.load(LOADED, ctx.now);
+    lab.simulation.with(|_, nodes, _| {
+        nodes.get_mut("n1").unwrap().kubelet.status.images.load(LOADED);
     });
     let free = mib(&lab.summary(), "/node/runtime/imageFs/availableBytes");
     lab.tune(

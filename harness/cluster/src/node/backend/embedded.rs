@@ -143,11 +143,11 @@ impl EmbeddedNode {
     }
 
     pub(super) fn load_image(&self, image: &str) -> Result<(), NodeError> {
-        self.with("load an image", |node, ctx| node.kubelet.load_image(image, ctx))
+        self.with("load an image", |node, _| node.kubelet.load_image(image))
     }
 
     pub(super) fn add_image(&self, image: &str, bytes: u64) -> Result<(), NodeError> {
-        self.with("add an image", |node, ctx| node.kubelet.add_image(image, bytes, ctx))
+        self.with("add an image", |node, _| node.kubelet.add_image(image, bytes))
     }
 
     pub(super) fn remove_image(&self, image: &str) -> Result<(), NodeError> {

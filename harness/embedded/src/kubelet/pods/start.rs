@@ -185,7 +185,7 @@ impl Kubelet {
         }
         self.record_container_event(worker, place, EventBody::normal("Pulled", &message), ctx);
         if found != ImageLookup::Here || self.status.images.is_deleted(&image) {
-            self.status.images.add_pulled(&image, ctx.now);
+            self.status.images.add_pulled(&image);
         }
         worker.steps.push_front(Step::Create(place));
     }

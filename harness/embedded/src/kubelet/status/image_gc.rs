@@ -17,6 +17,8 @@ use crate::resource::EventBody;
 
 /// `ImageGCPeriod`
 const PERIOD: Duration = Duration::from_secs(300);
+/// Period of detections (`realImageGCManager.Start`).
+const DETECTION_PERIOD: Duration = Duration::from_secs(300);
 
 impl Kubelet {
     /// Schedules the deletions of a kubelet that starts. The one at the start has no statistics yet
@@ -29,6 +31,26 @@ impl Kubelet {
         let message = "invalid capacity 0 on image filesystem";
         self.record_event(EventObject::Node, EventBody::warning("InvalidDiskCapacity", message), ctx);
         self.schedule_image_gc(ctx);
+    }
+
+    /// Detects the images of the node when the kubelet starts, and schedules the next detection
+    /// (`realImageGCManager.Start`).
+    pub(super) fn start_image_detection(&mut self, ctx: &mut SimContext) {
+        let used = self.pods.images_in_use();
+        self.status.images.start_detection(&self.identity.version, &used, ctx.now);
+        self.schedule_detection(ctx);
+    }
+
+    /// Detects the images of the node.
+    pub(super) fn detect_images(&mut self, ctx: &mut SimContext) {
+        self.status.images.detect(&self.pods.images_in_use(), ctx.now);
+        self.schedule_detection(ctx);
+    }
+
+    fn schedule_detection(&mut self, ctx: &mut SimContext) {
+        let next = ctx.now + DETECTION_PERIOD;
+        self.status.detection_due = Some(next);
+        self.status_at(next, StatusEvent::DetectImages, ctx);
     }
 
     fn schedule_image_gc(&mut self, ctx: &mut SimContext) {

@@ -27,7 +27,7 @@ struct Image {
 /// Times of a detected image; `None` is a time before the kubelet started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct ImageRecord {
-    /// Time of the last deletion of images at which a container used the image.
+    /// Time of the last detection at which a container used the image.
     last_used: Option<Time>,
     first_detected: Option<Time>,
 }
@@ -52,8 +52,6 @@ pub(crate) struct Images {
     deleted: Vec<Image>,
     /// Images that the running kubelet has detected (`imageRecords`).
     detected: BTreeMap<String, ImageRecord>,
-    /// Time of the next periodic detection.
-    next_detection: Time,
     /// Images on nodefs, and deleted ones, while a file system of their own hides them.
     hidden: Option<(Vec<Image>, Vec<Image>)>,
 }
@@ -64,9 +62,6 @@ const BYTES_A_FILE: u64 = 33_000;
 const LOADED_IMAGE_BYTES: u64 = 64 * MIB;
 /// Size of an image that is pulled, in bytes.
 const PULLED_IMAGE_BYTES: u64 = 53_021_160;
-/// Period of detections (`realImageGCManager.Start`).
-const DETECTION: Duration = Duration::from_secs(300);
-
 impl Images {
     /// Returns the images of kind's node image and those that evictlab loads.
     pub(crate) fn of_kind(version: &KubeletVersion) -> Self {
@@ -150,18 +145,17 @@ impl Images {
     }
 
     /// Loads an image, unless the node has it.
-    pub(crate) fn load(&mut self, name: &str, now: Time) {
-        self.add(name, LOADED_IMAGE_BYTES, now);
+    pub(crate) fn load(&mut self, name: &str) {
+        self.add(name, LOADED_IMAGE_BYTES);
     }
 
     /// Adds a pulled image, unless the node has it.
-    pub(crate) fn add_pulled(&mut self, name: &str, now: Time) {
-        self.add(name, PULLED_IMAGE_BYTES, now);
+    pub(crate) fn add_pulled(&mut self, name: &str) {
+        self.add(name, PULLED_IMAGE_BYTES);
     }
 
     /// Adds an image, unless the node has it.
-    pub(crate) fn add(&mut self, name: &str, bytes: u64, now: Time) {
-        self.detect_periodically(now);
+    pub(crate) fn add(&mut self, name: &str, bytes: u64) {
         self.all.extend(self.deleted.extract_if(.., |image| image.name == name));
         if !self.contains(name) {
             self.all.push(Image { name: name.to_owned(), bytes, is_included: false, is_kept: false });
@@ -173,30 +167,26 @@ impl Images {
         self.all.retain(|image| image.name != name);
     }
 
-    /// Starts the periodic detection of a kubelet that starts. Before 1.29, the images that it
-    /// finds count as old.
-    pub(crate) fn start_detection(&mut self, version: &KubeletVersion, now: Time) {
+    /// Performs the first detection of a kubelet that starts. Before 1.29, the images that it finds
+    /// count as old.
+    pub(super) fn start_detection(&mut self, version: &KubeletVersion, used: &BTreeSet<&str>, now: Time) {
         let found = Some(now).filter(|_| version.at_least(29));
         let record = ImageRecord { first_detected: found, last_used: None };
         self.detected = self.all.iter().map(|image| (image.name.clone(), record)).collect();
-        self.next_detection = now + DETECTION;
+        self.detect(used, now);
     }
 
-    /// Performs the periodic detections until now.
-    fn detect_periodically(&mut self, now: Time) {
-        while self.next_detection <= now {
-            self.detect(self.next_detection);
-            self.next_detection = self.next_detection + DETECTION;
-        }
-    }
-
-    /// Records new images with the time of their detection, and forgets deleted ones
+    /// Records new images and those that containers use with the time, and forgets deleted ones
     /// (`detectImages`).
-    fn detect(&mut self, at: Time) {
+    pub(super) fn detect(&mut self, used: &BTreeSet<&str>, now: Time) {
         let mut before = std::mem::take(&mut self.detected);
         let known = |image: &Image| {
-            let new = ImageRecord { first_detected: Some(at), last_used: None };
-            (image.name.clone(), before.remove(&image.name).unwrap_or(new))
+            let new = ImageRecord { first_detected: Some(now), last_used: None };
+            let mut record = before.remove(&image.name).unwrap_or(new);
+            if used.contains(image.name.as_str()) {
+                record.last_used = Some(now);
+            }
+            (image.name.clone(), record)
         };
         self.detected = self.all.iter().map(known).collect();
     }
@@ -205,13 +195,7 @@ impl Images {
     /// detected first, until enough is free (`freeSpace`). An image that is detected now is too
     /// young. Returns the number of bytes of the deleted images.
     pub(crate) fn delete_unused(&mut self, deletion: &ImageDeletion<'_>, now: Time) -> u64 {
-        self.detect_periodically(now);
-        self.detect(now);
-        for (name, record) in &mut self.detected {
-            if deletion.used.contains(name.as_str()) {
-                record.last_used = Some(now);
-            }
-        }
+        self.detect(&deletion.used, now);
         let is_old = |record: &ImageRecord| {
             record.first_detected.is_none_or(|first| now.since(first) >= deletion.min_age)
         };

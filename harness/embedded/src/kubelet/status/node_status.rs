@@ -16,6 +16,7 @@ pub(crate) struct NodeStatus {
     pub(super) update_due: Option<Time>,
     pub(super) lease_due: Option<Time>,
     pub(super) image_gc_due: Option<Time>,
+    pub(super) detection_due: Option<Time>,
 }
 
 impl NodeStatus {

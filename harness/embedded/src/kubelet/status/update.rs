@@ -46,6 +46,7 @@ impl Kubelet {
         self.update_status(ctx);
         self.renew_lease(ctx);
         self.start_image_gc(ctx);
+        self.start_image_detection(ctx);
     }
 
     pub(in crate::kubelet) fn handle_status_event(
@@ -61,7 +62,13 @@ impl Kubelet {
             StatusEvent::CollectImages if self.status.image_gc_due == Some(ctx.now) => {
                 self.collect_images(machine, ctx);
             }
-            StatusEvent::Update | StatusEvent::Lease | StatusEvent::CollectImages => {}
+            StatusEvent::DetectImages if self.status.detection_due == Some(ctx.now) => {
+                self.detect_images(ctx);
+            }
+            StatusEvent::Update
+            | StatusEvent::Lease
+            | StatusEvent::CollectImages
+            | StatusEvent::DetectImages => {}
         }
     }
 

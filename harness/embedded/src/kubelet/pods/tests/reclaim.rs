@@ -4,6 +4,7 @@ use evictlab_rules::threshold::ReclaimAction;
 
 use super::*;
 use crate::Housekeeping;
+use crate::kubelet::status::ImageDeletion;
 
 const COREDNS: &str = "registry.k8s.io/coredns/coredns:v1.12.0";
 const LOADED: &str = "registry.example/tool:1";
@@ -16,8 +17,7 @@ fn reclaim(lab: &mut Lab, action: ReclaimAction) {
 }
 
 fn load(lab: &mut Lab) {
-    lab.simulation
-        .with(|_, nodes, ctx| nodes.get_mut("n1").unwrap().kubelet.status.images.load(LOADED, ctx.now));
+    lab.simulation.with(|_, nodes, _| nodes.get_mut("n1").unwrap().kubelet.status.images.load(LOADED));
 }
 
 fn restart(lab: &mut Lab, changes: Value) {
@@ -107,6 +107,28 @@ fn images_of_existing_containers_are_in_use() {
     lab.pod("never", spec);
     lab.seconds(3);
     assert!(lab.events("never").contains(&"ErrImageNeverPull c".to_owned()));
+}
+
+/// Every five minutes, `detectImages` notes the images that containers use.
+#[test]
+fn images_of_removed_containers_are_deleted_last() {
+    let mut lab = Lab::new(36);
+    lab.pod("p", json!({"containers": [{"name": "c", "image": COREDNS}]}));
+    lab.seconds(10);
+    load(&mut lab);
+    lab.seconds(320);
+    lab.simulation.store.remove(Kind::Pod, "default", "p");
+    lab.seconds(20);
+    assert!(!lab.kubelet().pods.images_in_use().contains(COREDNS));
+    while has(&lab, COREDNS) {
+        lab.simulation.with(|_, nodes, ctx| {
+            let kubelet = &mut nodes.get_mut("n1").unwrap().kubelet;
+            let used = kubelet.pods.images_in_use();
+            let deletion = ImageDeletion { used, min_age: Duration::ZERO, with_pinned: false, bytes: 1 };
+            assert!(kubelet.status.images.delete_unused(&deletion, ctx.now) > 0);
+        });
+    }
+    assert!(!has(&lab, LOADED));
 }
 
 /// `evictContainers` of kuberuntime_gc.go.
