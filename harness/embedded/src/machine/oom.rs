@@ -1,7 +1,7 @@
 //! The OOM killer (mm/oom_kill.c).
 
 use super::calibration::PROCESS_KERNEL;
-use super::ids::{CgroupId, Pid};
+use super::ids::{CgroupId, Pid, ROOT_CGROUP};
 use super::kernel::{Kernel, Process};
 use super::types::MachineEvent;
 use crate::options::CgroupVersion;
@@ -13,11 +13,19 @@ const PAGE: i64 = 4096;
 
 impl Kernel {
     /// Kills a process in a cgroup, with its container's other processes if `memory.oom.group` is
-    /// set. Returns `false` if no process may be killed.
+    /// set, and reports the process. Returns `false` if no process may be killed.
     pub(super) fn oom_kill(&mut self, group: CgroupId) -> bool {
         let total = self.cgroups.limit(group).unwrap_or_else(|| self.cgroups.total());
         let Some(victim) = self.select_victim(group, total) else { return false };
-        let Some(container) = self.container_of(victim) else { return false };
+        let Some(chosen) = self.processes.get(&victim) else { return false };
+        let Some(container) = self.containers.get(&chosen.container) else { return false };
+        self.events.push(MachineEvent::OomKilled {
+            process: chosen.name.clone(),
+            pid: victim.0,
+            container: container.id.clone(),
+            is_of_root: group == ROOT_CGROUP,
+            at: self.now,
+        });
         // memory.oom.group exists on cgroup v2. The kubelet writes it since 1.28
         // (kubernetes/kubernetes#117793).
         let mut victims = vec![victim];
@@ -30,12 +38,6 @@ impl Kernel {
             let Some(process) = self.processes.get(&pid) else { continue };
             let Some(container) = self.containers.get_mut(&process.container) else { continue };
             container.oom_killed = true;
-            self.events.push(MachineEvent::OomKilled {
-                process: process.name.clone(),
-                pid: pid.0,
-                container: container.id.clone(),
-                at: self.now,
-            });
             self.kill(pid);
         }
         true

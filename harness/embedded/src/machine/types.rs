@@ -139,14 +139,17 @@ pub(crate) enum MachineEvent {
         /// The time of the exit.
         at: Time,
     },
-    /// The OOM killer killed a process. The container may still run.
+    /// The OOM killer killed a process, and with `memory.oom.group` the others of its container:
+    /// one event for each invocation. The container may still run.
     OomKilled {
-        /// The name of the process, such as `agnhost`.
+        /// The name of the process that was chosen, such as `agnhost`.
         process: String,
         /// Its PID.
         pid: u64,
         /// Its container.
         container: ContainerId,
+        /// True if the root cgroup had no memory left, false if another one reached its limit.
+        is_of_root: bool,
         /// The time of the kill.
         at: Time,
     },

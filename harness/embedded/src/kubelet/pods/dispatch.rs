@@ -61,8 +61,8 @@ impl Kubelet {
             MachineEvent::ContainerExited { container, code, oom, at } => {
                 self.exited(&container, Exit { code, oom, at }, machine, ctx);
             }
-            MachineEvent::OomKilled { process, pid, container, .. } => {
-                self.oom_killed(&process, pid, &container, ctx);
+            MachineEvent::OomKilled { process, pid, is_of_root, .. } => {
+                self.oom_killed(&process, pid, is_of_root, ctx);
             }
             MachineEvent::ThresholdCrossed { .. } => {}
         }
@@ -159,19 +159,11 @@ impl Kubelet {
         }
     }
 
-    /// Handles a kill by the OOM killer. Kills by the limit of the whole node are recorded as an
-    /// event.
-    pub(super) fn oom_killed(&mut self, process: &str, pid: u64, container: &str, ctx: &mut SimContext) {
-        let limited = self.pods.runtime.owner(container).and_then(|owner| {
-            let worker = self.pods.workers.get(owner)?;
-            let record = self.pods.runtime.pods.get(owner)?.containers.iter().find(|r| r.id == container)?;
-            let place = worker.manifest.place(&record.name)?;
-            let container = worker.manifest.spec.container(place)?;
-            let of_pod = worker.manifest.pod_level_memory_limit();
-            Some(container.memory_limit().is_some() || of_pod.is_some())
-        });
-        let is_of_node = limited == Some(false) || self.has(Defect::OomOfLimitIsSystemOom);
-        if self.running && is_of_node {
+    /// Handles a kill by the OOM killer. Only kills for the lack of memory of the whole node are
+    /// recorded as an event, not those by the limit of a container, a pod or all pods (`Start` in
+    /// `pkg/kubelet/oom/oom_watcher_linux.go`).
+    fn oom_killed(&mut self, process: &str, pid: u64, is_of_root: bool, ctx: &mut SimContext) {
+        if self.running && (is_of_root || self.has(Defect::OomOfLimitIsSystemOom)) {
             let message = format!("System OOM encountered, victim process: {process}, pid: {pid}");
             self.record_event(EventObject::Node, EventBody::warning("SystemOOM", &message), ctx);
         }

@@ -87,11 +87,13 @@ impl Kubelet {
         Some(PendingResize { reason: "Deferred", message })
     }
 
-    /// Sets the memory limits of running containers (`doPodResizeAction`).
+    /// Sets the memory limits of a pod's cgroup and of its running containers
+    /// (`doPodResizeAction`).
     fn resize_containers(&self, desired: &Manifest, machine: &mut Machine) {
         if self.has(Defect::ResizeKeepsLimit) {
             return;
         }
+        machine.limit_memory(&Cgroup::Pod(desired.uid.clone()), self.pod_memory_max(desired));
         for container in self.pods.running(&desired.uid) {
             let spec = desired.place(&container.name).and_then(|place| desired.spec.container(place));
             if let Some(limit) = spec.and_then(Container::memory_limit).and_then(bytes) {

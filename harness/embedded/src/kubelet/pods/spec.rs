@@ -203,16 +203,10 @@ impl Manifest {
         limit.0.parse::<Quantity>().ok().and_then(|limit| u64::try_from(limit.value()).ok())
     }
 
-    /// Returns the memory limit of the pod in bytes: the one that it states, or the sum of those of
-    /// its containers, if all have one.
+    /// Returns the memory limit of the pod's cgroup in bytes: the one that the pod states, or that
+    /// of its containers together, if all have one.
     pub(super) fn memory_limit(&self) -> Option<u64> {
-        if let Some(limit) = self.pod_level_memory_limit() {
-            return Some(limit);
-        }
-        let containers = self.pod.spec.containers.iter().chain(&self.pod.spec.init_containers);
-        let limits =
-            containers.map(|container| container.resources.limits.get("memory").map(Quantity::value));
-        limits.sum::<Option<i64>>().and_then(|limit| u64::try_from(limit).ok())
+        self.pod.memory_limit().and_then(|limit| u64::try_from(limit.value()).ok())
     }
 
     /// Returns the position of a container.

@@ -56,10 +56,7 @@ impl Kubelet {
                 Step::Sandbox => {
                     kubelet.make_sandbox(worker, machine, ctx);
                     let group = Cgroup::Pod(worker.manifest.uid.clone());
-                    let limit = worker.manifest.pod_level_memory_limit();
-                    if limit.is_some() && !kubelet.has(Defect::PodMemoryLimitIgnored) {
-                        machine.limit_memory(&group, limit);
-                    }
+                    machine.limit_memory(&group, kubelet.pod_memory_max(&worker.manifest));
                     kubelet.stats_appeared(group, machine, ctx);
                 }
                 Step::Image(place) => kubelet.look_up_image(worker, place, ctx),
@@ -360,6 +357,16 @@ impl Kubelet {
             shares_pids: manifest.spec.share_process_namespace || !container.target_container_name.is_empty(),
             env,
         })
+    }
+
+    /// Returns `memory.max` of a pod's cgroup, in bytes (`ResourceConfigForPod` of
+    /// `pkg/kubelet/cm/helpers_linux.go`).
+    pub(super) fn pod_memory_max(&self, manifest: &Manifest) -> Option<u64> {
+        let ignores = match manifest.pod_level_memory_limit() {
+            Some(_) => Defect::PodMemoryLimitIgnored,
+            None => Defect::MemoryLimitIgnored,
+        };
+        manifest.memory_limit().filter(|_| !self.has(ignores))
     }
 
     /// Returns `memory.high` of a container: a part of the way from its request to its limit, or to

@@ -319,13 +319,9 @@ impl<'a> SummaryBuilder<'a> {
         (cpu, memory)
     }
 
-    /// Returns the memory of a pod's cgroup, which has a limit if all containers have one.
+    /// Returns the memory of a pod's cgroup.
     fn pod_memory(&self, active: &ActivePod, last: Measured) -> MemoryStats {
-        let limits = active.pod.spec.containers.iter();
-        let limit: Option<i64> = limits
-            .map(|container| Some(container.resources.limits.get("memory")?.value()))
-            .try_fold(0_i64, |sum, limit| Some(sum.saturating_add(limit?)));
-        let limit = limit.and_then(|limit| u64::try_from(limit).ok()).filter(|limit| *limit > 0);
+        let limit = active.pod.memory_limit().and_then(|limit| u64::try_from(limit.value()).ok());
         self.limited_memory(limit, last)
     }
 

@@ -1,6 +1,7 @@
 //! Environment, mounts and OOM scores of containers.
 
 use super::*;
+use crate::machine::Cgroup;
 
 /// Returns the log of a container.
 fn log(lab: &mut Lab, pod: &str, container: &str) -> String {
@@ -82,6 +83,76 @@ fn oom_killer_kills_whole_container_since_1_28() {
         lab.seconds(4);
         assert_eq!(log(&mut lab, "p", "c"), expected, "1.{minor}");
     }
+}
+
+/// `oom_watcher_linux.go`, and `StreamOoms` of cAdvisor's oomparser.go.
+#[test]
+fn system_oom_is_an_oom_of_the_root_cgroup() {
+    const GROW: &str =
+        "/agnhost stress --mem-alloc-size 10Mi --mem-alloc-sleep 10ms --mem-total 1000Mi & sleep 1000";
+    for (group, limits, reported) in [
+        (Cgroup::Root, json!({"memory": "2Gi"}), 1),
+        (Cgroup::Root, json!({}), 1),
+        (Cgroup::Pods, json!({}), 0),
+    ] {
+        let mut lab = Lab::new(36);
+        lab.seconds(3);
+        lab.simulation.with(|_, nodes, _| {
+            let machine = &mut nodes.get_mut("n1").unwrap().machine;
+            let used = machine.memory(&group).unwrap().usage;
+            machine.limit_memory(&group, Some(used + (300 << 20)));
+        });
+        lab.pod("p", json!({"containers": [prints(GROW, json!({"limits": limits}))]}));
+        lab.seconds(20);
+        let state = of(&lab.status("p"), "containerStatuses", "c")["state"].clone();
+        assert_eq!(state["terminated"]["reason"], "OOMKilled");
+        assert_eq!(lab.messages("n1", "SystemOOM").len(), reported, "{group:?} {limits}");
+    }
+}
+
+/// `calculateEmptyDirMemorySize` of empty_dir.go.
+#[test]
+fn memory_volume_has_the_size_of_the_pod_cgroup() {
+    let container = |name: &str, memory: &str, command: Value| {
+        json!({
+            "name": name, "command": command, "resources": {"limits": {"memory": memory}},
+            "volumeMounts": [{"name": "v", "mountPath": "/v"}],
+        })
+    };
+    let mut lab = Lab::new(36);
+    let uid = lab.pod(
+        "p",
+        json!({
+            "initContainers": [container("i", "300Mi", json!(["true"]))],
+            "containers": [container("c", "200Mi", json!(["sleep", "infinity"]))],
+            "volumes": [{"name": "v", "emptyDir": {"medium": "Memory"}}],
+        }),
+    );
+    lab.seconds(8);
+    let size = lab.simulation.nodes["n1"].machine.tmpfs_size(&uid, "v");
+    assert_eq!(size, Some(300 << 20));
+}
+
+/// `ResourceConfigForPod` of helpers_linux.go: the files of an earlier attempt count.
+#[test]
+fn pod_cgroup_has_the_limits_of_all_containers() {
+    let script = "if [ -f /v/f ]; then exec /agnhost stress --mem-alloc-size 10Mi --mem-alloc-sleep 10ms --mem-total 70Mi; \
+                  fi; dd if=/dev/zero of=/v/f bs=1M count=60; exit 1";
+    let mut container = prints(script, json!({"limits": {"memory": "100Mi"}}));
+    container["volumeMounts"] = json!([{"name": "v", "mountPath": "/v"}]);
+    let mut lab = Lab::new(36);
+    lab.pod(
+        "p",
+        json!({
+            "restartPolicy": "OnFailure",
+            "containers": [container],
+            "volumes": [{"name": "v", "emptyDir": {"medium": "Memory"}}],
+        }),
+    );
+    lab.seconds(30);
+    let status = lab.status("p");
+    let last = &of(&status, "containerStatuses", "c")["lastState"]["terminated"];
+    assert_eq!(last["reason"], "OOMKilled", "{status}");
 }
 
 #[test]
