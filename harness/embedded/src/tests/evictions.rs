@@ -640,3 +640,27 @@ fn missing_statistics_rank_first_without_details() {
     assert!(event["metadata"].get("annotations").is_none_or(|all| *all == json!({})), "{event}");
     assert!(!event["message"].as_str().unwrap().contains("Container"));
 }
+
+/// `podContainerLogMetrics` of host_stats_provider.go: all files of the container's directory.
+#[test]
+fn logs_of_earlier_attempts_count() {
+    let mut lab = Lab::new(36, CgroupVersion::V2);
+    let script = "if [ -f /v/f ]; then dd if=/dev/zero bs=6M count=1; sleep 1000; fi; echo > /v/f; \
+                  dd if=/dev/zero bs=6M count=1; exit 1";
+    lab.pod(
+        "p",
+        json!({
+            "restartPolicy": "OnFailure",
+            "containers": [{
+                "name": "c",
+                "command": ["sh", "-c", script],
+                "resources": {"limits": {"ephemeral-storage": "10Mi"}},
+                "volumeMounts": [{"name": "v", "mountPath": "/v"}],
+            }],
+            "volumes": [{"name": "v", "emptyDir": {}}],
+        }),
+    );
+    lab.until(60, |lab| lab.is_evicted("p"));
+    let message = "Pod ephemeral local storage usage exceeds the total limit of containers 10Mi. ";
+    assert_eq!(lab.status("p")["message"], message);
+}

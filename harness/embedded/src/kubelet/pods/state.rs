@@ -104,6 +104,14 @@ impl Pods {
         self.containers(pod, is_listed)
     }
 
+    /// Returns the IDs of the containers of a pod with a name that have started, running and dead
+    /// ones.
+    pub(crate) fn attempts<'a>(&'a self, pod: &str, name: &'a str) -> impl Iterator<Item = &'a str> {
+        let records = self.runtime.pods.get(pod).into_iter().flat_map(|pod| &pod.containers);
+        let started = records.filter(move |record| record.name == name && record.state != State::Created);
+        started.map(|record| record.id.as_str())
+    }
+
     fn containers(&self, pod: &str, is_wanted: impl Fn(&State) -> bool) -> Vec<RunningContainer> {
         let records = self.runtime.pods.get(pod).into_iter().flat_map(|pod| &pod.containers);
         let wanted = records.filter(|record| is_wanted(&record.state));

@@ -285,10 +285,7 @@ impl<'a> SummaryBuilder<'a> {
         let layer = stats.layers.get(&running.id).copied();
         // The time is zero (1970) before the snapshotter's first measurement.
         let measured = layer.and(stats.layers_at).map_or(Timestamp::UNIX_EPOCH, |at| self.date(at));
-        let logs = match self.kubelet.has(Defect::RotatedLogsIgnored) {
-            true => self.machine.current_log_use(&running.id),
-            false => self.machine.log_use(&running.id),
-        };
+        let logs = self.logs(&active.pod.metadata.uid, &running.name);
         let container = ContainerStats {
             name: running.name.clone(),
             start_time: Some(self.date(running.started)),
@@ -298,6 +295,20 @@ impl<'a> SummaryBuilder<'a> {
             logs: Some(self.fs(self.date(self.now), logs)),
         };
         (container, count)
+    }
+
+    /// Returns the usage of a container's log directory, which also has the logs of earlier
+    /// attempts that still exist (`podContainerLogMetrics` of
+    /// `pkg/kubelet/stats/host_stats_provider.go`).
+    fn logs(&self, uid: &str, name: &str) -> DiskUse {
+        let used = |id: &str| match self.kubelet.has(Defect::RotatedLogsIgnored) {
+            true => self.machine.current_log_use(id),
+            false => self.machine.log_use(id),
+        };
+        self.kubelet.pods.attempts(uid, name).map(used).fold(DiskUse::default(), |sum, log| DiskUse {
+            bytes: sum.bytes + log.bytes,
+            inodes: sum.inodes + log.inodes,
+        })
     }
 
     /// Returns the runtime's statistics of a pod or container, which are always current; since 1.34
