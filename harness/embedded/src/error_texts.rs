@@ -25,6 +25,7 @@ fn texts() {
         row(ConfigError::FeatureGates(text("unrecognized feature gate: NoSuchGate"))),
         row(ConfigError::Invalid(text("invalid configuration: maxPods must be positive"))),
         row(ConfigError::Logs(text("invalid MaxFiles 1, must be > 1"))),
+        row(ConfigError::HardThresholds(thresholds.clone())),
         row(ConfigError::Thresholds(thresholds)),
         row(ConfigError::Allocatable(text("capacity of 2Gi, reservation of 4Gi"))),
         row(ExecError::NotRunning),

@@ -158,7 +158,8 @@ fn logs_reason_of_rejected_configuration() {
         ),
         (
             json!({"evictionSoft": {"memory.available": "1Gi"}}),
-            "grace period must be specified for the soft eviction threshold memory.available\"",
+            "err=\"failed to run Kubelet: failed to create kubelet: grace period must be specified for the soft eviction \
+             threshold memory.available\"",
         ),
         (
             json!({"evictionHard": {"memory.available": "17Gi"}}),
@@ -220,6 +221,19 @@ fn logs_reason_of_rejected_configuration() {
         assert!(!lab.simulation.nodes["n1"].kubelet.running);
         assert_eq!(lab.tune(json!({})).seconds(1.0).get("healthz").body, "ok");
     }
+}
+
+/// `run` of server.go parses `evictionHard` alone for the reservation.
+#[test]
+fn only_hard_thresholds_are_reserved() {
+    let mut lab = Lab::new(36, CgroupVersion::V2);
+    lab.tune(
+        json!({"evictionHard": {"nodefs.available": "1Gi"}, "evictionSoft": {"memory.available": "1Gi"},
+        "evictionSoftGracePeriod": {"memory.available": "0s"}}),
+    )
+    .seconds(20.0);
+    let node = lab.simulation.store.get(Kind::Node, "", "n1").unwrap();
+    assert_eq!(node["status"]["allocatable"]["memory"], "16Gi");
 }
 
 #[test]

@@ -19,8 +19,13 @@ pub(crate) enum ConfigError {
     /// A value is invalid.
     #[error("failed to validate kubelet configuration, error: {0}, path: &TypeMeta{{Kind:,APIVersion:,}}")]
     Invalid(String),
-    /// The eviction thresholds are invalid.
+    /// The hard eviction thresholds are invalid. They are parsed before the kubelet is created, for
+    /// the reservation of node allocatable (`run` in `cmd/kubelet/app/server.go`).
     #[error("failed to run Kubelet: {0}")]
+    HardThresholds(#[source] ThresholdConfigError),
+    /// The soft eviction thresholds, their grace periods or the minimum reclaims are invalid
+    /// (`NewMainKubelet`).
+    #[error("failed to run Kubelet: failed to create kubelet: {0}")]
     Thresholds(#[from] ThresholdConfigError),
     /// The settings of log rotation are invalid.
     #[error(

@@ -30,6 +30,9 @@ pub(crate) struct Settings {
     pub gates: FeatureGates,
     /// Eviction thresholds.
     pub thresholds: Vec<Threshold>,
+    /// Thresholds of `evictionHard`, which node allocatable leaves out. A soft threshold without a
+    /// grace period is not one of them.
+    pub hard_thresholds: Vec<Threshold>,
     /// `evictionPressureTransitionPeriod`.
     pub transition: Duration,
     /// `evictionMaxPodGracePeriod`, in seconds.
@@ -73,6 +76,7 @@ impl Default for Settings {
         Self {
             gates: FeatureGates::default(),
             thresholds: Vec::new(),
+            hard_thresholds: Vec::new(),
             transition: Duration::from_secs(300),
             max_pod_grace: 0,
             memcg_notification: false,
@@ -106,21 +110,16 @@ impl Settings {
         let percentage = |field: &str| number(field).and_then(|percent| u64::try_from(percent).ok());
         // Before the validation of other fields.
         let gates = FeatureGates::read(all, &identity.version).map_err(ConfigError::FeatureGates)?;
-        let v1 = identity.cgroup == CgroupVersion::V1;
-        if v1 && is("failCgroupV1") {
-            // `validateKubeletOSConfiguration`
-            let future = match identity.version.at_least(35) {
-                true => "unsupported and will be removed in a future release",
-                false => "in maintenance mode",
-            };
-            return Err(ConfigError::Invalid(format!(
-                "kubelet is configured to not run on a host using cgroup v1. cgroup v1 support is {future}"
-            )));
+        if identity.cgroup == CgroupVersion::V1 && is("failCgroupV1") {
+            return Err(unsupported_cgroup_v1(&identity.version));
         }
         let enforced = texts(all.get("enforceNodeAllocatable"));
         validate(&number, &enforced, &identity.version)?;
         let config: ThresholdConfig = serde_json::from_value(Value::Object(all.clone()))
             .map_err(|error| ConfigError::Decode(format!("json: {error}")))?;
+        let hard = ThresholdConfig { eviction_hard: config.eviction_hard.clone(), ..Default::default() };
+        let hard_thresholds =
+            parse_threshold_config_of(&identity.version, &hard).map_err(ConfigError::HardThresholds)?;
         let mut thresholds = parse_threshold_config_of(&identity.version, &config)?;
         if identity.options.defects.has(Defect::HundredPercentMet) {
             thresholds.extend(hundred_percent(&config));
@@ -159,6 +158,7 @@ impl Settings {
                 .and_then(length)
                 .unwrap_or(LOG_MONITOR_INTERVAL),
             thresholds,
+            hard_thresholds,
             reserved,
         };
         if identity.options.defects.has(Defect::PodsLimitIsAllocatable) {
@@ -171,7 +171,8 @@ impl Settings {
     }
 
     /// Returns the amount of a resource that is reserved for the system: the reservations, and the
-    /// hard threshold on memory or disk (`GetNodeAllocatableReservation`).
+    /// hard threshold on memory or disk (`GetNodeAllocatableReservation` in
+    /// `pkg/kubelet/cm/node_container_manager_linux.go`).
     pub(crate) fn reserved_amount(&self, resource: &str, capacity: u64) -> Quantity {
         let reserved = self.reserved.get(resource).cloned().unwrap_or(Quantity::ZERO);
         let signal = match resource {
@@ -179,8 +180,7 @@ impl Settings {
             "ephemeral-storage" => Signal::NodefsAvailable,
             _ => return reserved,
         };
-        let hard =
-            self.thresholds.iter().find(|threshold| threshold.signal == signal && threshold.grace.is_none());
+        let hard = self.hard_thresholds.iter().find(|threshold| threshold.signal == signal);
         let capacity = Quantity::from_bytes(i64::try_from(capacity).unwrap_or(i64::MAX));
         match hard.and_then(|threshold| threshold.value.resolve(Some(&capacity))) {
             Some(hard) => reserved + &hard,
@@ -202,6 +202,17 @@ impl Settings {
         }
         if errors.is_empty() { Ok(()) } else { Err(ConfigError::Allocatable(errors.join(" "))) }
     }
+}
+
+/// Returns the error of a kubelet that rejects cgroup v1 (`validateKubeletOSConfiguration`).
+fn unsupported_cgroup_v1(version: &KubeletVersion) -> ConfigError {
+    let future = match version.at_least(35) {
+        true => "unsupported and will be removed in a future release",
+        false => "in maintenance mode",
+    };
+    ConfigError::Invalid(format!(
+        "kubelet is configured to not run on a host using cgroup v1. cgroup v1 support is {future}"
+    ))
 }
 
 /// Returns the hard thresholds of 100 %, which are disabled.
