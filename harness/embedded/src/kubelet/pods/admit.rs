@@ -78,9 +78,13 @@ impl Kubelet {
         let shortages = self.shortages(&manifest.pod, &node);
         let constraints = NodeConstraints::of(&worker.object);
         let affine = constraints.matches(&node);
+        let is_tolerated = |taint: &Taint| taint.effect != "NoExecute" || constraints.tolerates(taint);
+        let tolerates = node.taints().iter().all(is_tolerated);
         let is_preemptor = manifest.pod.is_critical() || self.has(Defect::PreemptionByOrdinary);
         let preempts = is_preemptor && !self.has(Defect::PreemptionRefused);
-        if preempts && affine && !shortages.is_empty() {
+        // Preemption is of use only if the pod lacks nothing but resources
+        // (`HandleAdmissionFailure` in pkg/kubelet/preemption/preemption.go).
+        if preempts && affine && tolerates && !shortages.is_empty() {
             return self.preempt(worker, &shortages, machine, ctx);
         }
         if let Some(short) = shortages.first().filter(|_| !preempts) {
@@ -89,8 +93,7 @@ impl Kubelet {
         if !affine && !self.has(Defect::AdmissionIgnoresNodeSelector) {
             return Err(self.failed("NodeAffinity", "node(s) didn't match Pod's node affinity/selector"));
         }
-        let is_tolerated = |taint: &Taint| taint.effect != "NoExecute" || constraints.tolerates(taint);
-        if !node.taints().iter().all(is_tolerated) {
+        if !tolerates {
             return Err(self.failed("TaintToleration", "node(s) had taints that the pod didn't tolerate"));
         }
         Ok(false)

@@ -87,7 +87,8 @@ impl Kubelet {
             if !worker.could_run() {
                 return None;
             }
-            worker.evicted = true;
+            // Not of a pod that terminates already (`UpdatePod` in pkg/kubelet/pod_workers.go).
+            worker.evicted |= worker.stage == Stage::Syncing;
             worker.callers.push(number);
             kubelet.terminate(worker, Some(reason), grace, machine, ctx);
             let own = worker.manifest.spec.termination_grace_period_seconds.unwrap_or(0);

@@ -3,6 +3,7 @@
 use evictlab_rules::KubeletVersion;
 use evictlab_rules::pod::{Container, Pod, QosClass};
 
+use crate::apiserver::container_requests;
 use crate::defect::{Defect, Defects};
 
 use super::spec::{ContainerIndex, Group, Manifest};
@@ -64,12 +65,13 @@ fn burstable(
     // shared among them.
     let reads_pod = version.at_least(34) && !defects.has(Defect::OomBurstableIgnoresPodRequest);
     let rest = if reads_pod && pod.has_pod_level_resources() {
-        let all = || pod.spec.containers.iter().chain(&pod.spec.init_containers);
-        let own: i64 = all().map(request).sum();
+        // Plain init containers do not run at the same time as the others
+        // (`remainingPodMemReqPerContainer` in pkg/kubelet/qos/helpers.go).
+        let own = container_requests(pod, "memory").value();
         let of_pod = pod.pod_level_request("memory").map_or(0, |request| request.value());
         let sharers = match defects.has(Defect::OomPodRequestOmitsInitContainers) {
             true => pod.spec.containers.len(),
-            false => all().count(),
+            false => pod.spec.containers.len() + pod.spec.init_containers.len(),
         };
         (of_pod - own).max(0) / i64::try_from(sharers).unwrap_or(1).max(1)
     } else {
@@ -117,6 +119,22 @@ mod tests {
             )
         };
         assert_eq!((score(0), score(1)), (750, 999));
+    }
+
+    /// A plain init container does not add to the requests of the others.
+    #[test]
+    fn containers_share_the_rest_of_the_pod_level_request() {
+        let container =
+            |name: &str, memory: &str| json!({"name": name, "resources": {"requests": {"memory": memory}}});
+        let pod = pod(json!({
+            "resources": {"requests": {"memory": "1Gi"}},
+            "initContainers": [container("i", "400Mi")],
+            "containers": [container("a", "200Mi"), container("b", "200Mi")],
+        }));
+        let place = ContainerIndex { group: Group::Regular, index: 0 };
+        let score =
+            oom_score_adj(&pod, place, 8 << 30, (&KubeletVersion::from_minor(36), &Defects::default()));
+        assert_eq!(score, 951);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::latency;
 use super::runtime::State;
-use super::spec::{Container, ContainerIndex, Group};
+use super::spec::{Container, ContainerIndex, Group, Spec};
 use super::worker::{Stage, Stop, Stopping, Worker};
 use crate::context::SimContext;
 use crate::defect::Defect;
@@ -132,11 +132,10 @@ impl Kubelet {
                 let waits = ordered
                     && until > ctx.now
                     && place.is_some_and(|own| {
-                        worker.manifest.spec.is_sidecar(own)
-                            && places
-                                .iter()
-                                .filter_map(|(_, place)| *place)
-                                .any(|other| comes_before(other, own, in_start_order))
+                        let mut others = places.iter().filter_map(|(_, place)| *place);
+                        let spec = &worker.manifest.spec;
+                        spec.is_sidecar(own)
+                            && others.any(|other| comes_before(spec, other, own, in_start_order))
                     });
                 if !waits {
                     // The time waited is subtracted from the grace period, in whole seconds.
@@ -197,13 +196,19 @@ impl Kubelet {
     }
 }
 
-/// Returns whether a container is stopped before a sidecar: regular containers, and sidecars that
-/// started later, or earlier with a defect.
-fn comes_before(other: ContainerIndex, sidecar: ContainerIndex, in_start_order: bool) -> bool {
+/// Returns whether a sidecar waits for the end of another container: of a regular container, or of
+/// the next sidecar, but not of plain init containers (`newTerminationOrdering` in
+/// `pkg/kubelet/kuberuntime/kuberuntime_termination_order.go`). With a defect, a sidecar waits for
+/// the earlier ones.
+fn comes_before(spec: &Spec, other: ContainerIndex, sidecar: ContainerIndex, in_start_order: bool) -> bool {
     match other.group {
         Group::Regular => true,
-        Group::Init if in_start_order => other.index < sidecar.index,
-        Group::Init => other.index > sidecar.index,
+        Group::Init if in_start_order => spec.is_sidecar(other) && other.index < sidecar.index,
+        Group::Init => {
+            let mut later = spec.init_containers.iter().enumerate().skip(sidecar.index + 1);
+            let next = later.find(|(_, container)| container.is_sidecar());
+            next.is_some_and(|(index, _)| index == other.index)
+        }
         Group::Ephemeral => false,
     }
 }

@@ -42,7 +42,8 @@ pub(super) struct Worker {
     pub reasons: BTreeMap<String, Waiting>,
     /// Containers that are being stopped.
     pub stopping: Option<Stopping>,
-    /// True if the pod was evicted: its dead containers are removed at once.
+    /// True if the pod was evicted before anything else ended it: its dead containers are removed
+    /// at once.
     pub evicted: bool,
     /// Numbers of the callers that wait for the pod's end.
     pub callers: Vec<u64>,

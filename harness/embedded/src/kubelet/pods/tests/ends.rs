@@ -265,3 +265,25 @@ fn active_deadline_ends_a_pod() {
     let status = lab.status("p");
     assert_eq!((&status["phase"], &status["reason"]), (&json!("Failed"), &json!("DeadlineExceeded")));
 }
+
+/// `newTerminationOrdering` of kuberuntime_termination_order.go.
+#[test]
+fn sidecars_do_not_wait_for_plain_init_containers() {
+    let stubborn = "trap '' TERM; while true; do sleep 1; done";
+    let spec = json!({
+        "terminationGracePeriodSeconds": 20,
+        "initContainers": [
+            {"name": "side", "restartPolicy": "Always", "command": ["/agnhost", "pause"]},
+            {"name": "init", "command": ["sh", "-c", stubborn]},
+        ],
+        "containers": [{"name": "c"}],
+    });
+    let mut lab = Lab::new(31);
+    let uid = lab.pod("p", spec);
+    lab.seconds(8);
+    assert_eq!(lab.kubelet().pods.running(&uid).len(), 2);
+    lab.evict(&uid, "why", Some(20));
+    lab.seconds(4);
+    let names: Vec<_> = lab.kubelet().pods.running(&uid).into_iter().map(|running| running.name).collect();
+    assert_eq!(names, ["init"]);
+}

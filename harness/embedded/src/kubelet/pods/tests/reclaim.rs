@@ -153,6 +153,20 @@ fn terminating_pods_keep_a_dead_container_per_name() {
     lab.seconds(70);
     assert_eq!(dead(&lab, &uid), 0);
 
+    // `UpdatePod` of pod_workers.go: a pod that terminates already is not evicted.
+    let mut lab = Lab::new(31);
+    let uid = lab.pod("both", spec.clone());
+    lab.seconds(5);
+    lab.simulation.store.update(Kind::Pod, "default", "both", |pod| {
+        pod["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:09Z");
+        pod["metadata"]["deletionGracePeriodSeconds"] = json!(60);
+    });
+    lab.seconds(5);
+    lab.evict(&uid, "low", Some(60));
+    lab.seconds(3);
+    reclaim(&mut lab, ReclaimAction::DeleteContainers);
+    assert_eq!(dead(&lab, &uid), 1, "its status needs them");
+
     let mut lab = Lab::new(31);
     let uid = lab.pod("evicted", spec);
     lab.seconds(5);

@@ -114,6 +114,29 @@ fn critical_pod_preempts_others() {
     assert_eq!(lab.status("c")["phase"], "Running");
 }
 
+/// `HandleAdmissionFailure` of preemption.go: preemption is of no use to a pod that lacks more than
+/// resources.
+#[test]
+fn critical_pod_that_does_not_tolerate_a_taint_preempts_nobody() {
+    let mut lab = Lab::new(36);
+    capacity(&mut lab);
+    lab.simulation.store.update(Kind::Node, "", "n1", |node| {
+        node["spec"]["taints"] = json!([{"key": "k", "effect": "NoExecute"}]);
+    });
+    let mut tolerant = asking("900Mi");
+    tolerant["tolerations"] = json!([{"operator": "Exists"}]);
+    lab.pod("a", tolerant);
+    lab.seconds(5);
+    let mut critical = asking("400Mi");
+    critical["priority"] = json!(2_000_000_000);
+    lab.pod("c", critical);
+    lab.seconds(8);
+    assert_eq!(lab.status("a")["phase"], "Running");
+    // The taint manager deletes the pod.
+    let message = "Predicate TaintToleration failed: node(s) had taints that the pod didn't tolerate";
+    assert_eq!(lab.messages("c", "TaintToleration"), [message]);
+}
+
 /// `evictPodsToFreeRequests` waits for the end of each pod before it kills the next one, and counts
 /// those that ended.
 #[test]
