@@ -99,7 +99,8 @@ pub(crate) fn update_ephemeral_containers(
     finish_update(ctx, path, new, warnings, options)
 }
 
-/// Sets the resources of a pod's containers to those of `object`, a whole pod.
+/// Sets the resources of a pod's containers to those of `object`, a whole pod; since 1.36 also its
+/// pod-level resources.
 ///
 /// # Errors
 /// 404 if the pod does not exist, or the API server is older than 1.33; 403 since 1.36 if the node
@@ -112,13 +113,15 @@ pub(crate) fn resize(
     object: Value,
     options: WriteOptions,
 ) -> Result<Stored, Status> {
-    if !control_plane_version(ctx).at_least(33) {
+    let control_plane = control_plane_version(ctx);
+    if !control_plane.at_least(33) {
         return Err(Status::new(404, "NotFound", "the server could not find the requested resource"));
     }
     let path = ObjectPath { kind: Kind::Pod, namespace, name };
-    let (old, new, warnings) = merge_spec(ctx, path, object, options, pod::with_resources)?;
-    pod::validate_resize(&new, &old).into_result(Kind::Pod, name)?;
-    if control_plane_version(ctx).at_least(36)
+    let merge = if control_plane.at_least(36) { pod::with_all_resources } else { pod::with_resources };
+    let (old, new, warnings) = merge_spec(ctx, path, object, options, merge)?;
+    pod::validate_resize(&new, &old, &control_plane).into_result(Kind::Pod, name)?;
+    if control_plane.at_least(36)
         && let Some(node) = ctx.store.get(Kind::Node, "", new.spec().text("nodeName"))
         && let Some(reason) = pod::excess(&new, node)
     {

@@ -16,6 +16,10 @@ pub(in crate::apiserver) fn set_defaults(pod: &mut Value, control_plane: &Kubele
     set_template_defaults(pod);
     let spec = pod.spec_mut();
     spec.set_default("enableServiceLinks", json!(true));
+    // Not of templates (`Convert_v1_Pod_To_core_Pod` in pkg/apis/core/v1/conversion.go).
+    if spec.integer("terminationGracePeriodSeconds") < 0 {
+        spec.write("terminationGracePeriodSeconds", 1);
+    }
     for list in CONTAINER_LISTS {
         spec.items_mut(list).for_each(set_requests_from_limits);
     }
@@ -168,7 +172,7 @@ fn set_reference_defaults(from: &mut Value) {
 
 /// Sets pod-level requests: the sum of the containers' requests, else the pod's limit
 /// (`defaultPodRequests`).
-fn set_pod_level_requests(pod: &mut Value) {
+pub(super) fn set_pod_level_requests(pod: &mut Value) {
     const SUPPORTED: [&str; 2] = ["cpu", "memory"];
     let is_supported = |name: &str| SUPPORTED.contains(&name) || name.starts_with("hugepages-");
     let limits: BTreeMap<String, Value> = pod.spec()["resources"].read("limits");

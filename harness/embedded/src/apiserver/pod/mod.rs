@@ -19,6 +19,6 @@ pub(super) use deletion::delete;
 pub(crate) use deletion::finish_pod_deletion;
 pub(super) use ephemeral::{validate_ephemeral_update, with_ephemeral_containers};
 pub(crate) use eviction::evict;
-pub(super) use resize::{excess, validate_resize, with_resources};
+pub(super) use resize::{excess, validate_resize, with_all_resources, with_resources};
 pub(super) use update::prepare_update;
 pub(super) use validation::{validate_new, validate_template};

@@ -16,8 +16,17 @@ use crate::resource::{CONTAINER_LISTS, ObjectExt, amount};
 /// Resources that can be resized.
 const RESIZABLE: [&str; 2] = ["cpu", "memory"];
 
-/// Returns the old pod with the resources of the new one's containers (`dropNonResizeUpdates`),
-/// defaults applied.
+/// Returns the old pod with the resources of the new one and of its containers
+/// (`dropNonResizeUpdates`), defaults applied.
+pub(in crate::apiserver) fn with_all_resources(old: &Value, new: &Value) -> Value {
+    let mut pod = with_resources(old, new);
+    pod.spec_mut().set_or_remove("resources", new.spec().get("resources"));
+    defaults::set_pod_level_requests(&mut pod);
+    pod
+}
+
+/// Returns the old pod with the resources of the new one's containers, as before 1.36, when
+/// pod-level resources cannot be resized (`InPlacePodLevelResourcesVerticalScaling`).
 pub(in crate::apiserver) fn with_resources(old: &Value, new: &Value) -> Value {
     let mut pod = old.clone();
     for list in CONTAINER_LISTS {
@@ -37,8 +46,12 @@ pub(in crate::apiserver) fn with_resources(old: &Value, new: &Value) -> Value {
     pod
 }
 
-/// Validates a resize (`ValidatePodResize`).
-pub(in crate::apiserver) fn validate_resize(new: &Value, old: &Value) -> FieldErrors {
+/// Validates a resize on a control plane (`ValidatePodResize`).
+pub(in crate::apiserver) fn validate_resize(
+    new: &Value,
+    old: &Value,
+    control_plane: &KubeletVersion,
+) -> FieldErrors {
     if metadata::is_mirror_pod(old) {
         let mut errors = FieldErrors::default();
         errors.forbidden(&FieldPath::new(""), "static pods cannot be resized");
@@ -50,6 +63,20 @@ pub(in crate::apiserver) fn validate_resize(new: &Value, old: &Value) -> FieldEr
     if class(new) != class(old) {
         let class = old.status().text("qosClass").to_owned();
         errors.invalid(&spec, class, "Pod QOS Class may not change as a result of resizing");
+    }
+    if has_pod_level_resources(new) || has_pod_level_resources(old) {
+        if !control_plane.at_least(36) {
+            let detail = match control_plane.at_least(35) {
+                true => {
+                    "resize of pods with pod-level resources is forbidden when \
+                     InPlacePodLevelResourcesVerticalScalingEnabled feature gate is disabled"
+                }
+                false => "pods with pod-level resources cannot be resized",
+            };
+            errors.forbidden(&FieldPath::new(""), detail);
+            return errors;
+        }
+        validate_pod_level_resize(new.spec(), old.spec(), &mut errors);
     }
     for list in CONTAINER_LISTS {
         for (at, (after, before)) in new.spec().items(list).zip(old.spec().items(list)).enumerate() {
@@ -90,6 +117,28 @@ pub(in crate::apiserver) fn excess(pod: &Value, node: &Value) -> Option<String> 
         .collect();
     let text = || format!("node didn't have enough allocatable resources: {}", excesses.join("; "));
     (!excesses.is_empty()).then(text)
+}
+
+fn has_pod_level_resources(pod: &Value) -> bool {
+    ["requests", "limits"].iter().any(|field| keys(pod.spec(), field).next().is_some())
+}
+
+/// Validates the change of pod-level resources (`validatePodLevelResourcesResize`).
+fn validate_pod_level_resize(new: &Value, old: &Value, errors: &mut FieldErrors) {
+    let spec = FieldPath::new("spec");
+    let path = spec.child("resources");
+    if new.get("resources").is_none() {
+        errors.forbidden(&path, "pod-level resources cannot be removed");
+        return;
+    }
+    for field in ["requests", "limits"] {
+        if !keys(old, field).all(|name| keys(new, field).any(|other| other == name)) {
+            errors.forbidden(&path.child(field), &format!("pod-level resource {field} cannot be removed"));
+        }
+    }
+    if others(new) != others(old) {
+        errors.forbidden(&spec, "only cpu and memory resources are mutable at pod-level");
+    }
 }
 
 fn resources(container: &Value) -> Map<String, Value> {

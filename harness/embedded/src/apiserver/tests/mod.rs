@@ -564,6 +564,47 @@ fn a_quota_limits_the_number_of_pods() {
     assert!(refused.message.contains("the model enforces only count/pods, not limits.memory"), "{refused:?}");
 }
 
+/// `Convert_v1_Pod_To_core_Pod` of conversion.go.
+#[test]
+fn a_negative_grace_period_of_a_pod_is_one_second() {
+    let mut bench = Bench::new("v1.36.2");
+    for (stated, kept) in [(-7, 1), (0, 0), (7, 7)] {
+        let pod = bench.pod(&format!("p{kept}"), json!({"terminationGracePeriodSeconds": stated})).unwrap();
+        assert_eq!(pod["spec"]["terminationGracePeriodSeconds"], kept);
+    }
+}
+
+#[test]
+fn a_resize_changes_pod_level_resources_since_1_36() {
+    let spec = |memory: &str| {
+        json!({
+            "containers": [{"name": "c", "image": "i"}],
+            "resources": {"requests": {"memory": memory}},
+        })
+    };
+    let resized = |version: &str, spec: Value| {
+        let mut bench = Bench::new(version);
+        let mut first = spec.clone();
+        first["resources"] = json!({"requests": {"memory": "1Mi", "cpu": "1"}});
+        bench.pod("p", first).unwrap();
+        let object = json!({"metadata": {"name": "p"}, "spec": spec});
+        resize(&mut bench.ctx(), "default", "p", object, WriteOptions::default()).map(|(pod, _)| pod)
+    };
+    let removed = resized("v1.36.2", spec("2Mi")).unwrap_err();
+    assert!(removed.message.contains("pod-level resource requests cannot be removed"), "{removed:?}");
+    let mut whole = spec("2Mi");
+    whole["resources"]["requests"]["cpu"] = json!("1");
+    let pod = resized("v1.36.2", whole.clone()).unwrap();
+    assert_eq!(pod["spec"]["resources"]["requests"]["memory"], "2Mi");
+    for (version, expected) in [
+        ("v1.34.1", "pods with pod-level resources cannot be resized"),
+        ("v1.35.0", "resize of pods with pod-level resources is forbidden"),
+    ] {
+        let error = resized(version, whole.clone()).unwrap_err();
+        assert!(error.code == 422 && error.message.contains(expected), "{error:?}");
+    }
+}
+
 #[test]
 fn a_resize_changes_cpu_and_memory_only() {
     let mut bench = Bench::new("v1.36.2");

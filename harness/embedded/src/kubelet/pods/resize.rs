@@ -103,15 +103,22 @@ impl Kubelet {
     }
 }
 
-/// Returns the requests and limits of all containers.
-fn resources(manifest: &Manifest) -> Vec<&ResourceRequirements> {
+/// Returns the requests and limits of the whole pod and of all containers.
+fn resources(manifest: &Manifest) -> Vec<Option<&ResourceRequirements>> {
     let spec = &manifest.spec;
-    spec.init_containers.iter().chain(&spec.containers).map(|container| &container.resources).collect()
+    let containers = spec.init_containers.iter().chain(&spec.containers);
+    let of_pod = std::iter::once(spec.resources.as_ref());
+    of_pod.chain(containers.map(|container| Some(&container.resources))).collect()
 }
 
-/// Replaces the resources of all containers by those in `allocated`: a resize does not change the
-/// order of containers.
+/// Replaces the resources of the pod and of all containers by those in `allocated`: a resize does
+/// not change the order of containers (`updatePodFromAllocation`).
 pub(super) fn keep_resources(desired: &mut Manifest, allocated: &Manifest) {
+    // A kubelet without the gate `PodLevelResources` does not know those of the pod.
+    if desired.spec.resources.is_some() {
+        desired.spec.resources.clone_from(&allocated.spec.resources);
+        desired.pod.spec.resources.clone_from(&allocated.pod.spec.resources);
+    }
     let containers = desired.spec.init_containers.iter_mut().chain(&mut desired.spec.containers);
     let before = allocated.spec.init_containers.iter().chain(&allocated.spec.containers);
     containers.zip(before).for_each(|(container, before)| container.resources = before.resources.clone());

@@ -94,3 +94,37 @@ fn a_deferred_resize_waits_until_another_pod_has_gone() {
         assert_eq!(lab.allocated("p"), (half.clone(), json!(half)));
     }
 }
+
+/// `updatePodFromAllocation`, since 1.36.
+#[test]
+fn a_deferred_resize_of_the_whole_pod_does_not_count() {
+    let mut lab = Lab::new(36);
+    let allocatable = lab.simulation.store.get(Kind::Node, "", "n1").unwrap()["status"]["allocatable"]
+        .text("memory")
+        .parse::<evictlab_rules::quantity::Quantity>()
+        .unwrap()
+        .value();
+    let half = (allocatable / 2 + 1).to_string();
+    let spec = |memory: &str| json!({"containers": containers("1Mi", "20Ti"), "resources": {"requests": {"memory": memory}}});
+    lab.pod("p", spec("10Mi"));
+    lab.pod("q", json!({"containers": containers(&half, "20Ti")}));
+    lab.seconds(4);
+    let object = json!({"metadata": {"name": "p"}, "spec": spec(&half)});
+    lab.simulation
+        .with_context(|ctx| resize(ctx, "default", "p", object, WriteOptions::default()).map(drop))
+        .unwrap();
+    lab.seconds(4);
+    let request = |lab: &Lab| {
+        let active = lab.kubelet().pods.active();
+        let pod = active.iter().find(|active| active.object.name() == "p").unwrap();
+        let request = pod.pod.pod_level_request("memory").unwrap().to_string();
+        (request, lab.status("p")["allocatedResources"]["memory"].clone())
+    };
+    assert_eq!(lab.condition("p", "PodResizePending")["reason"], "Deferred");
+    assert_eq!(request(&lab), ("10Mi".to_owned(), json!("10Mi")));
+    let options = DeleteOptions { grace: Some(1), ..DeleteOptions::default() };
+    lab.simulation.with_context(|ctx| delete(ctx, Kind::Pod, "default", "q", options).map(drop)).unwrap();
+    lab.seconds(10);
+    assert_eq!(lab.condition("p", "PodResizePending"), Value::Null);
+    assert_eq!(request(&lab), (half.clone(), json!(half)));
+}
