@@ -38,7 +38,7 @@ pub(crate) fn update(
         kind if workload::is_workload(kind) => workload::prepare_update(kind, &mut object, &old),
         _ => validate(kind, &object),
     };
-    if has_status_subresource(kind) {
+    if kind.has_status() {
         object.set_or_remove("status", old.get("status"));
     }
     match kind {
@@ -147,9 +147,4 @@ fn merge_spec(
         increment_generation(&mut new);
     }
     Ok((old, new, warnings))
-}
-
-fn has_status_subresource(kind: Kind) -> bool {
-    matches!(kind, Kind::Pod | Kind::Node | Kind::Namespace | Kind::PodDisruptionBudget)
-        || workload::is_workload(kind)
 }

@@ -9,11 +9,11 @@ use crate::resource::{Kind, ObjectExt};
 use crate::sim::Time;
 
 /// Period of checks. etcd's leases are exact, but shorter periods make no visible difference.
-const PERIOD: Duration = Duration::from_secs(60);
+const CLEANUP_PERIOD: Duration = Duration::from_secs(60);
 
 /// Schedules the first check.
 pub(super) fn start(ctx: &mut ControllerContext) {
-    ctx.schedule_after(PERIOD, ControllerEvent::EventTtl);
+    ctx.schedule_after(CLEANUP_PERIOD, ControllerEvent::EventTtl);
 }
 
 /// Removes events whose last occurrence is older than `ttl`.
@@ -27,7 +27,7 @@ pub(super) fn check(ttl: Duration, ctx: &mut ControllerContext) {
             ctx.store.remove(Kind::Event, &namespace, &name);
         }
     }
-    ctx.schedule_after(PERIOD, ControllerEvent::EventTtl);
+    ctx.schedule_after(CLEANUP_PERIOD, ControllerEvent::EventTtl);
 }
 
 /// Returns the last time of an event, such as `2026-01-01T00:00:00Z`, with or without a fraction.

@@ -14,7 +14,7 @@ use crate::resource::{Kind, ObjectExt};
 use crate::storage::{Change, ChangeKind};
 
 /// Delay until the collector handles an object.
-const SOON: Duration = Duration::from_millis(10);
+const COLLECT_DELAY: Duration = Duration::from_millis(10);
 
 /// Handles a change of an object, which may be a removed owner or have a missing one.
 pub(super) fn handle_change(change: &Change, ctx: &mut ControllerContext) {
@@ -23,24 +23,24 @@ pub(super) fn handle_change(change: &Change, ctx: &mut ControllerContext) {
     if change.what == ChangeKind::Deleted {
         let uid = object.uid().to_owned();
         if ctx.store.dependents(&uid).next().is_some() {
-            ctx.schedule_after(SOON, ControllerEvent::Collect(uid));
+            ctx.schedule_after(COLLECT_DELAY, ControllerEvent::Collect(uid));
         }
     } else if change.before.as_ref().is_none_or(|before| before.owners() != owners) {
         for owner in
             owners.iter().filter(|owner| !owner_exists(owner, object, ctx)).cloned().collect::<Vec<_>>()
         {
-            ctx.schedule_after(SOON, ControllerEvent::Collect(owner.uid));
+            ctx.schedule_after(COLLECT_DELAY, ControllerEvent::Collect(owner.uid));
         }
     }
     // The owner may be waiting for its last dependent.
     let waiting = |object: &Value| object.is_deleting() && propagation(object).is_some();
     if waiting(object) && change.what != ChangeKind::Deleted {
-        ctx.schedule_after(SOON, ControllerEvent::CollectDependents(change.kind, object.key()));
+        ctx.schedule_after(COLLECT_DELAY, ControllerEvent::CollectDependents(change.kind, object.key()));
     }
     for owner in &owners {
         let found = owners::find(owner, object.namespace(), ctx).filter(|(_, owner)| waiting(owner));
         if let Some((kind, key)) = found.map(|(kind, owner)| (kind, owner.key())) {
-            ctx.schedule_after(SOON, ControllerEvent::CollectDependents(kind, key));
+            ctx.schedule_after(COLLECT_DELAY, ControllerEvent::CollectDependents(kind, key));
         }
     }
 }
@@ -61,7 +61,7 @@ pub(super) fn collect(owner_uid: &str, ctx: &mut ControllerContext) {
 
 /// Deletes or orphans the dependents of an object that is being deleted, then removes its
 /// finalizer.
-pub(super) fn dependents_first(
+pub(super) fn collect_dependents(
     kind: Kind,
     (namespace, name): &(String, String),
     ctx: &mut ControllerContext,

@@ -110,7 +110,7 @@ impl Controllers {
             ControllerEvent::Disruption(namespace) => disruption::compute(&namespace, ctx),
             ControllerEvent::Collect(uid) => garbage_collector::collect(&uid, ctx),
             ControllerEvent::CollectDependents(kind, place) => {
-                garbage_collector::dependents_first(kind, &place, ctx);
+                garbage_collector::collect_dependents(kind, &place, ctx);
             }
             ControllerEvent::Workload(key) => self.workloads.reconcile_due(&key, ctx),
         }

@@ -19,13 +19,13 @@ use crate::sim::Time;
 const COMPONENT: &str = "node-controller";
 
 /// `--node-monitor-period`.
-const PERIOD: Duration = Duration::from_secs(5);
+const NODE_MONITOR_PERIOD: Duration = Duration::from_secs(5);
 
 /// Delay of the first check, shorter than the period so that nodes are known early.
-const FIRST: Duration = Duration::from_secs(1);
+const FIRST_CHECK_DELAY: Duration = Duration::from_secs(1);
 
 /// `--node-startup-grace-period`, for a kubelet that has never reported.
-const STARTUP: Duration = Duration::from_secs(60);
+const NODE_STARTUP_GRACE_PERIOD: Duration = Duration::from_secs(60);
 
 /// Conditions that become `Unknown` without heartbeats.
 const HEARTBEAT_CONDITIONS: [&str; 4] = ["Ready", "MemoryPressure", "DiskPressure", "PIDPressure"];
@@ -51,7 +51,7 @@ pub(super) struct NodeLifecycle {
 impl NodeLifecycle {
     /// Schedules the first check.
     pub(super) fn start(&mut self, ctx: &mut ControllerContext) {
-        ctx.schedule_after(FIRST, ControllerEvent::NodeLifecycle);
+        ctx.schedule_after(FIRST_CHECK_DELAY, ControllerEvent::NodeLifecycle);
     }
 
     /// Checks all nodes (`monitorNodeHealth`).
@@ -68,7 +68,7 @@ impl NodeLifecycle {
         for node in &nodes {
             self.check_node(node, ctx);
         }
-        ctx.schedule_after(PERIOD, ControllerEvent::NodeLifecycle);
+        ctx.schedule_after(NODE_MONITOR_PERIOD, ControllerEvent::NodeLifecycle);
     }
 
     fn check_node(&mut self, node: &Value, ctx: &mut ControllerContext) {
@@ -90,35 +90,35 @@ impl NodeLifecycle {
             *heartbeat = fresh();
         }
         let grace_period = match ready {
-            None => STARTUP,
+            None => NODE_STARTUP_GRACE_PERIOD,
             // `NodeMonitorGracePeriod`, nodelifecycle/config/v1alpha1/defaults.go: 50 s in 1.31 and
             // later, 40 s before.
             Some(_) if control_plane_version(ctx).at_least(31) => Duration::from_secs(50),
             Some(_) => Duration::from_secs(40),
         };
         let before = ready.map_or("", |ready| ready.status.as_str());
-        let silent = ctx.now.since(heartbeat.at) > grace_period;
-        if silent {
+        let is_expired = ctx.now.since(heartbeat.at) > grace_period;
+        if is_expired {
             mark_unknown(name, ctx);
         }
-        match if silent { "Unknown" } else { before } {
-            "True" => execute(node, &[], &[NOT_READY, UNREACHABLE], ctx),
-            "False" => execute(node, &[NOT_READY], &[UNREACHABLE], ctx),
+        match if is_expired { "Unknown" } else { before } {
+            "True" => update_no_execute_taints(node, &[], &[NOT_READY, UNREACHABLE], ctx),
+            "False" => update_no_execute_taints(node, &[NOT_READY], &[UNREACHABLE], ctx),
             // Without a condition, the state is not known yet.
-            "Unknown" => execute(node, &[UNREACHABLE], &[NOT_READY], ctx),
+            "Unknown" => update_no_execute_taints(node, &[UNREACHABLE], &[NOT_READY], ctx),
             _ => {}
         }
-        if silent && before == "True" {
+        if is_expired && before == "True" {
             let message = format!("Node {name} status is now: NodeNotReady");
             let event = EventBody::normal("NodeNotReady", &message);
             ctx.record(COMPONENT, recorder::node(name, uid), event);
-            mark_pods(name, ctx);
+            mark_pods_not_ready(name, ctx);
         }
     }
 }
 
 /// Swaps the `NoExecute` taints of a node, unless they are up to date.
-fn execute(node: &Value, add: &[&str], remove: &[&str], ctx: &mut ControllerContext) {
+fn update_no_execute_taints(node: &Value, add: &[&str], remove: &[&str], ctx: &mut ControllerContext) {
     const EFFECT: &str = "NoExecute";
     let taints = node.taints();
     let has = |key: &&str| taints.iter().any(|taint| taint.key == **key && taint.effect == EFFECT);
@@ -159,7 +159,7 @@ fn mark_unknown(node: &str, ctx: &mut ControllerContext) {
 }
 
 /// Marks the pods of an unreachable node as not ready (`MarkPodsNotReady`).
-fn mark_pods(node: &str, ctx: &mut ControllerContext) {
+fn mark_pods_not_ready(node: &str, ctx: &mut ControllerContext) {
     let pods: Vec<_> = ctx.store.pods_on(node).cloned().collect();
     let now = ctx.epoch().meta_time(ctx.now);
     for pod in pods.iter().filter(|pod| pod.has_condition("Ready")) {

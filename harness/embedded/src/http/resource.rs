@@ -207,6 +207,7 @@ mod tests {
             let served = RESOURCES.iter().find(|resource| resource.source == Source::Stored(kind)).unwrap();
             assert_eq!((served.kind, served.api_version().as_str()), kind.names());
             assert_eq!((served.plural, served.scope), (kind.plural(), kind.scope()));
+            assert_eq!(served.subresource("status").is_some(), kind.has_status(), "{kind:?}");
         }
     }
 }

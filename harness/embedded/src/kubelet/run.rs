@@ -9,7 +9,7 @@ use super::pods::Pods;
 use super::recorder::Recorder;
 use super::state::Kubelet;
 use super::stats::Stats;
-use super::status::NodeStatus;
+use super::status::NodeStatusUpdates;
 use crate::context::SimContext;
 use crate::machine::{Machine, MachineEvent};
 use crate::options::{NodeOptions, OptionsError};
@@ -35,7 +35,7 @@ impl Kubelet {
             pods: Pods::default(),
             stats: Stats::default(),
             eviction: Eviction::default(),
-            status: NodeStatus::new(&identity),
+            status: NodeStatusUpdates::new(&identity),
             identity,
             queue: EventQueue::default(),
         })

@@ -13,7 +13,7 @@ use super::log::{Level, Log};
 use super::pods::Pods;
 use super::recorder::Recorder;
 use super::stats::Stats;
-use super::status::NodeStatus;
+use super::status::NodeStatusUpdates;
 use crate::context::SimContext;
 use crate::defect::Defect;
 use crate::resource::ObjectExt;
@@ -41,7 +41,7 @@ pub struct Kubelet {
     /// Eviction manager.
     pub(crate) eviction: Eviction,
     /// Node status.
-    pub(crate) status: NodeStatus,
+    pub(crate) status: NodeStatusUpdates,
     pub(super) queue: EventQueue<KubeletEvent>,
 }
 

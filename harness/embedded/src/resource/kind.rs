@@ -96,6 +96,25 @@ impl Kind {
         }
     }
 
+    /// Returns whether objects have the subresource `status`.
+    pub(crate) const fn has_status(self) -> bool {
+        match self {
+            Self::Namespace
+            | Self::Node
+            | Self::Pod
+            | Self::PodDisruptionBudget
+            | Self::Deployment
+            | Self::ReplicaSet
+            | Self::Job => true,
+            Self::Event
+            | Self::ServiceAccount
+            | Self::ConfigMap
+            | Self::ResourceQuota
+            | Self::PriorityClass
+            | Self::Lease => false,
+        }
+    }
+
     /// Returns the scope.
     pub(crate) const fn scope(self) -> Scope {
         match self {

@@ -14,7 +14,7 @@ use crate::sim::Time;
 use crate::storage::{Change, ChangeKind};
 
 /// Delay until a controller handles an object.
-const SOON: Duration = Duration::from_millis(5);
+const SYNC_DELAY: Duration = Duration::from_millis(5);
 
 impl WorkloadKey {
     fn of(kind: Kind, object: &Value) -> Self {
@@ -36,10 +36,10 @@ impl Workloads {
     pub(in crate::controllers) fn handle_change(&mut self, change: &Change, ctx: &mut ControllerContext) {
         let object = &change.object;
         match change.kind {
-            Kind::Deployment => self.schedule(WorkloadKey::of(Kind::Deployment, object), SOON, ctx),
+            Kind::Deployment => self.schedule(WorkloadKey::of(Kind::Deployment, object), SYNC_DELAY, ctx),
             Kind::ReplicaSet => {
-                self.schedule(WorkloadKey::of(Kind::ReplicaSet, object), SOON, ctx);
-                self.schedule_owners(change, Kind::Deployment, SOON, ctx);
+                self.schedule(WorkloadKey::of(Kind::ReplicaSet, object), SYNC_DELAY, ctx);
+                self.schedule_owners(change, Kind::Deployment, SYNC_DELAY, ctx);
             }
             Kind::Job => self.job_changed(change, ctx),
             Kind::Pod => self.pod_changed(change, ctx),
@@ -75,7 +75,7 @@ impl Workloads {
                 // `DefaultTypedControllerRateLimiter`: 5 ms, doubled each time, 1000 s at most.
                 const MOST: Duration = Duration::from_secs(1000);
                 let times = self.failures.entry(key.clone()).or_default();
-                let wait = SOON.saturating_mul(1 << (*times).min(20)).min(MOST);
+                let wait = SYNC_DELAY.saturating_mul(1 << (*times).min(20)).min(MOST);
                 *times += 1;
                 self.schedule(key.clone(), wait, ctx);
             }
@@ -84,10 +84,10 @@ impl Workloads {
 
     fn pod_changed(&mut self, change: &Change, ctx: &mut ControllerContext) {
         let pod = &change.object;
-        self.schedule_owners(change, Kind::ReplicaSet, SOON, ctx);
+        self.schedule_owners(change, Kind::ReplicaSet, SYNC_DELAY, ctx);
         self.schedule_owners(change, Kind::Job, SYNC_JOB_BATCH_PERIOD, ctx);
         if pod.controller().is_none() && change.what != ChangeKind::Deleted {
-            for (kind, wait) in [(Kind::ReplicaSet, SOON), (Kind::Job, SYNC_JOB_BATCH_PERIOD)] {
+            for (kind, wait) in [(Kind::ReplicaSet, SYNC_DELAY), (Kind::Job, SYNC_JOB_BATCH_PERIOD)] {
                 let all = ctx.store.list(kind, Some(pod.namespace()));
                 let mine: Vec<WorkloadKey> = all
                     .filter(|owner| label_selector::selects(owner, pod))
@@ -102,7 +102,7 @@ impl Workloads {
         let job = &change.object;
         let same = change.before.as_ref().is_some_and(|before| before.generation() == job.generation());
         let deleted = change.what == ChangeKind::Deleted;
-        let wait = if same && !deleted { SYNC_JOB_BATCH_PERIOD } else { SOON };
+        let wait = if same && !deleted { SYNC_JOB_BATCH_PERIOD } else { SYNC_DELAY };
         self.schedule(WorkloadKey::of(Kind::Job, job), wait, ctx);
     }
 

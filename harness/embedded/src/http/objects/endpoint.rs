@@ -39,7 +39,7 @@ impl Endpoint {
 /// Handles GET of one object.
 pub(crate) fn get(cluster: &Cluster, request: &ApiRequest, endpoint: Endpoint) -> Result<Response, Status> {
     let object = cluster.with(|simulation| {
-        at_least(&request.query, simulation.store.version())?;
+        check_version_reached(&request.query, simulation.store.version())?;
         endpoint.stored(&simulation.store, request)
     })?;
     Ok(endpoint.view.one(200, &object, &[]))
@@ -51,7 +51,7 @@ pub(crate) fn list(cluster: &Cluster, request: &ApiRequest, endpoint: Endpoint) 
     let namespace = request.target.namespace.as_deref();
     let (version, objects) = cluster.with(|simulation| {
         let store = &simulation.store;
-        at_least(&request.query, store.version())?;
+        check_version_reached(&request.query, store.version())?;
         let selected = store.list(endpoint.kind, namespace).filter(|object| selector.matches(object));
         Ok((store.version(), selected.cloned().collect::<Vec<_>>()))
     })?;
@@ -78,7 +78,7 @@ pub(super) fn resource_version(query: &Query) -> Result<Option<u64>, Status> {
 ///
 /// # Errors
 /// 400 if it is not a number, 504 if it is later.
-fn at_least(query: &Query, current: u64) -> Result<(), Status> {
+fn check_version_reached(query: &Query, current: u64) -> Result<(), Status> {
     match resource_version(query)? {
         Some(requested) if requested > current => Err(errors::version_too_large(requested, current)),
         _ => Ok(()),

@@ -20,7 +20,7 @@ use crate::resource::{Kind, ObjectExt, Phase, PodStatus, parse_yaml};
 
 /// Delay between a change of a file and its handling. Not random, because files also change on
 /// nodes without static pods.
-const SOON: Duration = Duration::from_millis(10);
+const READ_DELAY: Duration = Duration::from_millis(10);
 
 const HASH: &str = "kubernetes.io/config.hash";
 const SEEN: &str = "kubernetes.io/config.seen";
@@ -35,7 +35,7 @@ impl Kubelet {
     pub fn files_changed(&mut self, ctx: &mut SimContext) {
         if self.running && !self.pods.read_scheduled {
             self.pods.read_scheduled = true;
-            self.schedule_pod(ctx.now + SOON, PodEvent::Manifests, ctx);
+            self.schedule_pod(ctx.now + READ_DELAY, PodEvent::Manifests, ctx);
         }
     }
 

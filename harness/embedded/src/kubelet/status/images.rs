@@ -64,7 +64,7 @@ const LOADED_IMAGE_BYTES: u64 = 64 * MIB;
 const PULLED_IMAGE_BYTES: u64 = 53_021_160;
 impl Images {
     /// Returns the images of kind's node image and those that evictlab loads.
-    pub(crate) fn of_kind(version: &KubeletVersion) -> Self {
+    pub(crate) fn of_kind_node(version: &KubeletVersion) -> Self {
         let pause = match version.minor {
             ..31 => "3.9",
             31..34 => "3.10",

@@ -9,4 +9,4 @@ mod register;
 mod update;
 
 pub(crate) use images::ImageDeletion;
-pub(crate) use node_status::NodeStatus;
+pub(crate) use node_status::NodeStatusUpdates;

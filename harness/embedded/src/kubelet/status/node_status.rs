@@ -1,12 +1,12 @@
-//! State of the node status.
+//! State of the updates of the node status.
 
 use super::images::Images;
 use crate::kubelet::identity::Identity;
 use crate::sim::Time;
 
-/// Images, and times of the last and next updates.
+/// Images, huge pages, and the times of the last and the next updates of the node status.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct NodeStatus {
+pub(crate) struct NodeStatusUpdates {
     /// Images on the node.
     pub images: Images,
     /// Memory that huge pages reserved at the start of the kubelet, in bytes.
@@ -19,9 +19,9 @@ pub(crate) struct NodeStatus {
     pub(super) detection_due: Option<Time>,
 }
 
-impl NodeStatus {
+impl NodeStatusUpdates {
     /// Returns the state before the first update.
     pub(crate) fn new(identity: &Identity) -> Self {
-        Self { images: Images::of_kind(&identity.version), ..Self::default() }
+        Self { images: Images::of_kind_node(&identity.version), ..Self::default() }
     }
 }
