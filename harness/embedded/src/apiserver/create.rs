@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::decode::decode;
 use super::field_errors::FieldErrors;
-use super::objects::store_error;
+use super::objects::{control_plane_version, store_error};
 use super::options::{FieldValidation, Stored, WriteOptions};
 use super::status::Status;
 use super::{metadata, names, namespace, pod, priority_class, quota, workload};
@@ -40,7 +40,7 @@ pub(crate) fn create(
         Kind::ResourceQuota => quota::check_supported(&name, &object)?,
         Kind::Node | Kind::ServiceAccount | Kind::ConfigMap | Kind::Lease => {}
     }
-    validate(kind, &object).into_result(kind, &name)?;
+    validate(kind, &object, &control_plane_version(ctx)).into_result(kind, &name)?;
     let key = if kind.scope() == Scope::Namespaced { namespace } else { "" };
     if ctx.store.get(kind, key, &name).is_some() {
         return Err(Status::already_exists(kind, &name));
@@ -64,17 +64,17 @@ pub(crate) fn default_and_validate_pod(pod: &mut Value, version: &KubeletVersion
     decode(Kind::Pod, pod, FieldValidation::Ignore)?;
     pod::set_defaults(pod, version);
     let name = pod.name().to_owned();
-    validate(Kind::Pod, pod).into_result(Kind::Pod, &name)
+    validate(Kind::Pod, pod, version).into_result(Kind::Pod, &name)
 }
 
-/// Validates a new object.
-pub(super) fn validate(kind: Kind, object: &Value) -> FieldErrors {
+/// Validates a new object as an API server of a version.
+pub(super) fn validate(kind: Kind, object: &Value, version: &KubeletVersion) -> FieldErrors {
     match kind {
-        Kind::Pod => pod::validate_new(object),
+        Kind::Pod => pod::validate_new(object, version),
         Kind::Namespace => metadata::validate(object, names::dns_label),
         Kind::Event => metadata::validate(object, |_| Vec::new()),
         Kind::PriorityClass => priority_class::validate(object),
-        Kind::Deployment | Kind::ReplicaSet | Kind::Job => workload::validate(kind, object),
+        Kind::Deployment | Kind::ReplicaSet | Kind::Job => workload::validate(kind, object, version),
         Kind::Node
         | Kind::PodDisruptionBudget
         | Kind::ServiceAccount

@@ -35,8 +35,8 @@ pub(crate) fn update(
     metadata::carry_over(path, &old, &mut object)?;
     let mut errors = match kind {
         Kind::Pod => pod::prepare_update(ctx, &mut object, &old),
-        kind if workload::is_workload(kind) => workload::prepare_update(kind, &mut object, &old),
-        _ => validate(kind, &object),
+        kind if workload::is_workload(kind) => workload::prepare_update(ctx, kind, &mut object, &old),
+        _ => validate(kind, &object, &control_plane_version(ctx)),
     };
     if kind.has_status() {
         object.set_or_remove("status", old.get("status"));

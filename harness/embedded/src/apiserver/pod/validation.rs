@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use evictlab_rules::KubeletVersion;
 use serde_json::Value;
 
 use super::{resources, volumes};
@@ -32,27 +33,36 @@ const EPHEMERAL_FIELDS: [&str; 17] = [
 ];
 
 /// Validates a new pod.
-pub(in crate::apiserver) fn validate_new(pod: &Value) -> FieldErrors {
-    let mut errors = validate(pod);
+pub(in crate::apiserver) fn validate_new(pod: &Value, version: &KubeletVersion) -> FieldErrors {
+    let mut errors = validate_as(pod, version);
     if pod.spec().items("ephemeralContainers").next().is_some() {
         errors.forbidden(&FieldPath::new("spec").child("ephemeralContainers"), "cannot be set on create");
     }
     errors
 }
 
-/// Validates metadata and spec of a pod.
+/// Validates metadata and spec of an updated pod: an update cannot add a field that is allowed in
+/// some versions only.
 pub(super) fn validate(pod: &Value) -> FieldErrors {
+    validate_as(pod, &KubeletVersion::from_minor(KubeletVersion::NEWEST_MINOR))
+}
+
+fn validate_as(pod: &Value, version: &KubeletVersion) -> FieldErrors {
     let mut errors = metadata::validate(pod, names::dns_subdomain);
-    validate_spec(pod, &FieldPath::new("spec"), &mut errors);
+    validate_spec((pod, version), &FieldPath::new("spec"), &mut errors);
     errors
 }
 
 /// Validates labels and spec of a pod template (`ValidatePodTemplateSpec`).
-pub(in crate::apiserver) fn validate_template(template: &Value, path: &FieldPath, errors: &mut FieldErrors) {
+pub(in crate::apiserver) fn validate_template(
+    (template, version): (&Value, &KubeletVersion),
+    path: &FieldPath,
+    errors: &mut FieldErrors,
+) {
     let labels = path.child("metadata").child("labels");
     metadata::validate_labels(template.labels(), &labels, errors);
     let path = path.child("spec");
-    validate_spec(template, &path, errors);
+    validate_spec((template, version), &path, errors);
     if template.spec().items("ephemeralContainers").next().is_some() {
         errors.forbidden(
             &path.child("ephemeralContainers"),
@@ -62,12 +72,15 @@ pub(in crate::apiserver) fn validate_template(template: &Value, path: &FieldPath
 }
 
 /// Validates the spec of a pod or a pod template, which is at `path`.
-fn validate_spec(pod: &Value, path: &FieldPath, errors: &mut FieldErrors) {
+fn validate_spec((pod, version): (&Value, &KubeletVersion), path: &FieldPath, errors: &mut FieldErrors) {
     let spec = pod.spec();
     let volumes = volumes::validate(spec, &path.child("volumes"), errors);
     validate_containers(pod, &volumes, &path.child("containers"), errors);
     validate_init_containers(pod, &volumes, &path.child("initContainers"), errors);
     validate_ephemeral_containers(pod, &volumes, &path.child("ephemeralContainers"), errors);
+    for list in CONTAINER_LISTS {
+        validate_restart_policies((pod, list), version, &path.child(list), errors);
+    }
     resources::validate_pod_level(pod, path, errors);
     check_supported(spec, path, "restartPolicy", &["Always", "OnFailure", "Never"], errors);
     validate_tolerations(spec, &path.child("tolerations"), errors);
@@ -101,9 +114,6 @@ fn validate_containers(pod: &Value, volumes: &BTreeSet<&str>, path: &FieldPath, 
         if !names.insert(name) {
             errors.duplicate(&path.child("name"), name);
         }
-        if !container.text("restartPolicy").is_empty() && container.get("restartPolicyRules").is_none() {
-            errors.forbidden(&path.child("restartPolicy"), "may not be set for non-init containers");
-        }
     }
 }
 
@@ -118,12 +128,35 @@ fn validate_init_containers(
     for (index, container) in pod.spec().items("initContainers").enumerate() {
         let path = path.index(index);
         validate_common(container, volumes, &path, errors);
-        if container.get("restartPolicyRules").is_none() {
-            check_supported(container, &path, "restartPolicy", &["Always"], errors);
-        }
         let name = container.text("name");
         if !name.is_empty() && !names.insert(name) {
             errors.duplicate(&path.child("name"), name);
+        }
+    }
+}
+
+/// Validates the restart policies of containers. Since 1.35, containers of both lists may have any
+/// policy, and rules beside it (`ContainerRestartRules`, `validateContainerRestartPolicy` of
+/// `pkg/apis/core/validation/validation.go`); before, only init containers may have one, `Always`.
+fn validate_restart_policies(
+    (pod, list): (&Value, &str),
+    version: &KubeletVersion,
+    path: &FieldPath,
+    errors: &mut FieldErrors,
+) {
+    for (index, container) in pod.spec().items(list).enumerate() {
+        let path = path.index(index);
+        let policy = path.child("restartPolicy");
+        let is_stated = !container.text("restartPolicy").is_empty();
+        if version.at_least(35) {
+            check_supported(container, &path, "restartPolicy", &["Always", "Never", "OnFailure"], errors);
+            if !is_stated && container.items("restartPolicyRules").next().is_some() {
+                errors.required(&policy, "must specify restartPolicy when restart rules are used");
+            }
+        } else if list == "initContainers" {
+            check_supported(container, &path, "restartPolicy", &["Always"], errors);
+        } else if is_stated {
+            errors.forbidden(&policy, "may not be set for non-init containers");
         }
     }
 }

@@ -198,6 +198,31 @@ fn pod_level_resources_and_generations_depend_on_the_version() {
 }
 
 #[test]
+fn containers_have_restart_policies_since_1_35() {
+    let pod = |list: &str, policy: &str| {
+        let mut pod = json!({"containers": [{"name": "c", "image": "i"}]});
+        pod[list] = json!([{"name": "x", "image": "i", "restartPolicy": policy}]);
+        pod
+    };
+    for list in ["containers", "initContainers"] {
+        assert!(Bench::new("v1.35.0").pod("p", pod(list, "OnFailure")).is_ok(), "{list}");
+    }
+    let error =
+        |list: &str, policy: &str| Bench::new("v1.34.0").pod("p", pod(list, policy)).unwrap_err().message;
+    let expected = "spec.containers[0].restartPolicy: Forbidden: may not be set for non-init containers";
+    assert!(error("containers", "Always").ends_with(expected));
+    let expected =
+        "spec.initContainers[0].restartPolicy: Unsupported value: \"Never\": supported values: \"Always\"";
+    assert!(error("initContainers", "Never").ends_with(expected));
+    let mut bench = Bench::new("v1.36.0");
+    let rules = json!([{"action": "Restart", "exitCodes": {"operator": "In", "values": [1]}}]);
+    let mut without = pod("containers", "");
+    without["containers"][0] = json!({"name": "c", "image": "i", "restartPolicyRules": rules});
+    let expected = "spec.containers[0].restartPolicy: Required value: must specify restartPolicy when restart rules are used";
+    assert!(bench.pod("p", without).unwrap_err().message.ends_with(expected));
+}
+
+#[test]
 fn rejects_invalid_pods_with_the_messages_of_a_real_server() {
     let mut bench = Bench::new("v1.36.2");
     let invalid = [
@@ -208,8 +233,8 @@ fn rejects_invalid_pods_with_the_messages_of_a_real_server() {
             "spec.containers[1].name: Duplicate value: \"c\"",
         ),
         (
-            json!({"initContainers": [{"name": "i", "image": "i", "restartPolicy": "Never"}]}),
-            "spec.initContainers[0].restartPolicy: Unsupported value: \"Never\": supported values: \"Always\"",
+            json!({"initContainers": [{"name": "i", "image": "i", "restartPolicy": "never"}]}),
+            "spec.initContainers[0].restartPolicy: Unsupported value: \"never\": supported values: \"Always\", \"Never\", \"OnFailure\"",
         ),
         (
             json!({"restartPolicy": "Sometimes"}),

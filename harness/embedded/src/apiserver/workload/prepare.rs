@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::validation::{validate, validate_update};
 use super::{defaults, job};
 use crate::apiserver::field_errors::FieldErrors;
+use crate::apiserver::objects::control_plane_version;
 use crate::apiserver::options::Propagation;
 use crate::apiserver::status::Status;
 use crate::context::SimContext;
@@ -40,9 +41,14 @@ pub(in crate::apiserver) fn prepare(
 }
 
 /// Sets the defaults of an updated workload, and validates the workload and the update.
-pub(in crate::apiserver) fn prepare_update(kind: Kind, object: &mut Value, old: &Value) -> FieldErrors {
+pub(in crate::apiserver) fn prepare_update(
+    ctx: &SimContext,
+    kind: Kind,
+    object: &mut Value,
+    old: &Value,
+) -> FieldErrors {
     defaults::set_defaults(kind, object);
-    let mut errors = validate(kind, object);
+    let mut errors = validate(kind, object, &control_plane_version(ctx));
     validate_update(kind, object, old, &mut errors);
     errors
 }

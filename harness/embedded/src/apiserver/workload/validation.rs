@@ -1,5 +1,6 @@
 //! Validation of workloads: `pkg/apis/apps/validation`, `pkg/apis/batch/validation`.
 
+use evictlab_rules::KubeletVersion;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use serde_json::{Value, json};
 
@@ -8,7 +9,7 @@ use crate::apiserver::{metadata, names, pod};
 use crate::resource::{Kind, ObjectExt, label_selector};
 
 /// Validates a workload: metadata, selector and pod template.
-pub(in crate::apiserver) fn validate(kind: Kind, object: &Value) -> FieldErrors {
+pub(in crate::apiserver) fn validate(kind: Kind, object: &Value, version: &KubeletVersion) -> FieldErrors {
     let mut errors = metadata::validate(object, names::dns_subdomain);
     let (spec, path) = (object.spec(), FieldPath::new("spec"));
     let template_path = path.child("template");
@@ -22,7 +23,7 @@ pub(in crate::apiserver) fn validate(kind: Kind, object: &Value) -> FieldErrors 
     ];
     errors.check_non_negative(spec, &counts, &path);
     validate_selector(spec, &path, &mut errors);
-    pod::validate_template(&spec["template"], &template_path, &mut errors);
+    pod::validate_template((&spec["template"], version), &template_path, &mut errors);
     let path = template_path.child("spec").child("restartPolicy");
     let policy = spec["template"].spec().text("restartPolicy");
     match kind {
