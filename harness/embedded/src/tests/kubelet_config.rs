@@ -375,6 +375,20 @@ fn lease_has_configured_duration() {
 }
 
 #[test]
+fn negative_durations_are_accepted() {
+    let mut lab = Lab::new(36, CgroupVersion::V2);
+    lab.tune(json!({"volumeStatsAggPeriod": "-90s", "nodeStatusUpdateFrequency": "-1s"})).seconds(5.0);
+    assert_eq!(lab.configz()["volumeStatsAggPeriod"], "-1m30s");
+    let kubelet = &lab.simulation.nodes["n1"].kubelet;
+    assert!(kubelet.is_running());
+    assert_eq!(kubelet.config.settings.volume_period, None);
+    // The validation rejects some.
+    lab.tune(json!({"imageMinimumGCAge": "-1s"})).seconds(5.0);
+    let message = "invalid configuration: imageMinimumGCAge -1s must not be negative";
+    assert!(lab.log().iter().any(|line| line.contains(message)), "{:?}", lab.log());
+}
+
+#[test]
 fn heartbeats_follow_configured_frequency() {
     let heartbeat = |lab: &Lab| {
         let node = lab.simulation.store.get(Kind::Node, "", "n1").unwrap();

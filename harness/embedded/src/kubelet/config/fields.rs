@@ -5,6 +5,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use evictlab_rules::{KubeletVersion, parse_go_duration};
+use jiff::SignedDuration;
 use serde_json::{Map, Value, json};
 
 use super::error::ConfigError;
@@ -115,7 +116,7 @@ fn put(field: &str, default: &mut Value, value: &Value, path: &str) -> Result<()
         }
         (Value::String(_), Value::String(text)) if text.is_empty() => Ok(()),
         (Value::String(own), Value::String(_)) if length_of(own).is_some() => {
-            match length(value) {
+            match value.as_str().and_then(signed_length_of) {
                 Some(length) if length.is_zero() => {}
                 Some(_) => *default = value.clone(),
                 None => return Err(ConfigError::duration(path, value)),
@@ -142,22 +143,27 @@ fn normalize(field: &str, value: &mut Value) {
             fields.iter_mut().for_each(|(field, value)| normalize(field, value));
         }
         Value::String(text) => {
-            if let Some(length) = length_of(text).filter(|_| !field.ends_with("Size")) {
-                *text = go_duration(length);
+            if let Some(length) = signed_length_of(text).filter(|_| !field.ends_with("Size")) {
+                let sign = if length.is_negative() { "-" } else { "" };
+                *text = format!("{sign}{}", go_duration(length.unsigned_abs()));
             }
         }
         _ => {}
     }
 }
 
-/// Parses a Go duration, which has a unit.
+/// Parses a Go duration, which has a unit; `None` for a negative one.
 pub(super) fn length(value: &Value) -> Option<Duration> {
     length_of(value.as_str()?)
 }
 
 fn length_of(text: &str) -> Option<Duration> {
+    Duration::try_from(signed_length_of(text)?).ok()
+}
+
+fn signed_length_of(text: &str) -> Option<SignedDuration> {
     let unit = text.ends_with(['s', 'm', 'h']);
-    Duration::try_from(parse_go_duration(text).ok()?).ok().filter(|_| unit || text == "0")
+    parse_go_duration(text).ok().filter(|_| unit || text == "0")
 }
 
 /// Formats a duration as Go does: `5m0s`, `1.5s`, `100ms`.

@@ -20,6 +20,10 @@ use crate::options::CgroupVersion;
 /// Default of `containerLogMonitorInterval`.
 const LOG_MONITOR_INTERVAL: Duration = Duration::from_secs(10);
 
+/// Period of node status updates if `nodeStatusUpdateFrequency` is negative: the kubelet updates
+/// without a pause.
+const FASTEST_STATUS_UPDATE: Duration = Duration::from_millis(100);
+
 /// Default of `nodeLeaseDurationSeconds`.
 const LEASE_SECONDS: i32 = 40;
 
@@ -114,7 +118,7 @@ impl Settings {
             return Err(unsupported_cgroup_v1(&identity.version));
         }
         let enforced = texts(all.get("enforceNodeAllocatable"));
-        validate(&number, &enforced, &identity.version)?;
+        validate((&number, all), &enforced, &identity.version)?;
         let config: ThresholdConfig = serde_json::from_value(Value::Object(all.clone()))
             .map_err(|error| ConfigError::Decode(format!("json: {error}")))?;
         let hard = ThresholdConfig { eviction_hard: config.eviction_hard.clone(), ..Default::default() };
@@ -138,7 +142,10 @@ impl Settings {
             local_storage: is("localStorageCapacityIsolation"),
             // A negative period disables volume statistics, too.
             volume_period: all.get("volumeStatsAggPeriod").and_then(length),
-            status_update: all.get("nodeStatusUpdateFrequency").and_then(length).unwrap_or_default(),
+            status_update: all
+                .get("nodeStatusUpdateFrequency")
+                .and_then(length)
+                .unwrap_or(FASTEST_STATUS_UPDATE),
             status_report: all.get("nodeStatusReportFrequency").and_then(length).unwrap_or_default(),
             lease_seconds: number("nodeLeaseDurationSeconds")
                 .and_then(|seconds| i32::try_from(seconds).ok())
@@ -223,7 +230,7 @@ fn hundred_percent(config: &ThresholdConfig) -> impl Iterator<Item = Threshold> 
 
 /// Validates numbers and enforcements, as `ValidateKubeletConfiguration` does.
 fn validate(
-    number: &dyn Fn(&str) -> Option<i64>,
+    (number, all): (&dyn Fn(&str) -> Option<i64>, &Map<String, Value>),
     enforced: &[String],
     version: &KubeletVersion,
 ) -> Result<(), ConfigError> {
@@ -232,6 +239,11 @@ fn validate(
         invalid.push("invalid configuration: nodeLeaseDurationSeconds must be greater than 0".to_owned());
     }
     invalid.extend(invalid_percentages(number));
+    for field in ["imageMinimumGCAge", "imageMaximumGCAge"] {
+        if let Some(age) = all.get(field).and_then(Value::as_str).filter(|age| age.starts_with('-')) {
+            invalid.push(format!("invalid configuration: {field} {age} must not be negative"));
+        }
+    }
     if let Some(files) = number("containerLogMaxFiles").filter(|files| *files <= 1) {
         if !version.at_least(33) {
             return Err(ConfigError::Logs(format!("invalid MaxFiles {files}, must be > 1")));
