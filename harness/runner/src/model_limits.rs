@@ -6,7 +6,8 @@ use evictlab_embedded::{ContainerSpec, Kind, unsupported_command};
 use serde_json::{Map, Value};
 
 /// Returns the parts of a case that the model does not run: kinds of objects that it does not have,
-/// images and commands that it does not know. Empty for a case that states `on-a-model`.
+/// images and commands that it does not know, hooks and restart rules that it does not have. Empty
+/// for a case that states `on-a-model`.
 ///
 /// Commands within scripts are not checked.
 pub fn model_limits(case: &LoadedCase) -> Vec<Problem> {
@@ -28,8 +29,7 @@ pub fn model_limits(case: &LoadedCase) -> Vec<Problem> {
             limits.add_object(yaml_path!["do", at, "create"], object);
         }
         if let Some(exec) = step.exec() {
-            let image = "agnhost:2.52".to_owned();
-            let command = ContainerSpec { image, command: exec.command.clone(), ..ContainerSpec::default() };
+            let command = ContainerSpec { command: exec.command.clone(), ..exec_spec() };
             if let Some(command) = unsupported_command(&command) {
                 limits.add(yaml_path!["do", at, "exec"], format!("the model does not run {command}"));
             }
@@ -73,29 +73,62 @@ impl Limits<'_> {
                         continue;
                     }
                     for (at, container) in value.as_array().into_iter().flatten().enumerate() {
-                        if let Some(command) = unsupported_command(&container_spec(container)) {
-                            let path = [&path[..], yaml_path![at]].concat();
-                            self.add(&path, format!("the model does not run {command}"));
-                        }
+                        self.add_container(&[&path[..], yaml_path![at]].concat(), container);
                     }
                 }
             }
             _ => {}
         }
     }
+
+    fn add_container(&mut self, path: &[PathSegment], container: &Value) {
+        if let Some(command) = unsupported_command(&container_spec(container)) {
+            self.add(path, format!("the model does not run {command}"));
+        }
+        for (name, hook) in container["lifecycle"].as_object().into_iter().flatten() {
+            let path = [path, yaml_path!["lifecycle", name.as_str()]].concat();
+            for kind in ["httpGet", "tcpSocket"].into_iter().filter(|kind| hook.get(kind).is_some()) {
+                let path = [&path[..], yaml_path![kind]].concat();
+                self.add(&path, format!("the model does not run hooks with `{kind}`"));
+            }
+            let command = ContainerSpec { command: words(&hook["exec"]["command"]), ..exec_spec() };
+            if let Some(command) = hook.get("exec").and_then(|_| unsupported_command(&command)) {
+                self.add(
+                    &[&path[..], yaml_path!["exec"]].concat(),
+                    format!("the model does not run {command}"),
+                );
+            }
+        }
+        for (at, rule) in container["restartPolicyRules"].as_array().into_iter().flatten().enumerate() {
+            if rule["action"] == "RestartAllContainers" {
+                let path = [path, yaml_path!["restartPolicyRules", at, "action"]].concat();
+                self.add(&path, "the model does not restart all containers of a pod".to_owned());
+            }
+        }
+    }
+}
+
+/// Returns a container in which every command of the model can run.
+fn exec_spec() -> ContainerSpec {
+    ContainerSpec { image: "agnhost:2.52".to_owned(), ..ContainerSpec::default() }
+}
+
+fn words(list: &Value) -> Vec<String> {
+    list.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
 fn container_spec(container: &Value) -> ContainerSpec {
-    let words = |field: &str| {
-        let words = container[field].as_array().into_iter().flatten();
-        words.filter_map(Value::as_str).map(str::to_owned).collect()
-    };
     // `stress:1` is short for evictlab's image, as in images.lock.
     let image = match container["image"].as_str().unwrap_or_default() {
         image if image.starts_with("stress:") => format!("localhost/evictlab/{image}"),
         image => image.to_owned(),
     };
-    ContainerSpec { image, command: words("command"), args: words("args"), ..ContainerSpec::default() }
+    ContainerSpec {
+        image,
+        command: words(&container["command"]),
+        args: words(&container["args"]),
+        ..ContainerSpec::default()
+    }
 }
 
 #[cfg(test)]
@@ -152,5 +185,24 @@ mod tests {
         );
         let stated = format!("{daemon_set}\non-a-model: It has no DaemonSets.");
         assert_eq!(limits(&stated), [""; 0]);
+    }
+
+    #[test]
+    fn reports_hooks_and_restart_rules_that_the_model_lacks() {
+        let with_hook = |hook: &str| {
+            limits(&pod(&format!("image: agnhost:2.52, args: [pause], lifecycle: {{preStop: {hook}}}")))
+        };
+        assert_eq!(with_hook("{exec: {command: [sh, -c, 'sleep 8; exit 1']}}"), [""; 0]);
+        assert_eq!(with_hook("{sleep: {seconds: 3}}"), [""; 0]);
+        for (hook, part) in [
+            ("{exec: {command: [python3]}}", "the model does not run \"python3\""),
+            ("{httpGet: {port: 80}}", "the model does not run hooks with `httpGet`"),
+            ("{tcpSocket: {port: 80}}", "the model does not run hooks with `tcpSocket`"),
+        ] {
+            let found = with_hook(hook);
+            assert!(found.len() == 1 && found[0].contains(part), "{hook}: {found:?}");
+        }
+        let rule = "image: agnhost:2.52, args: [pause], restartPolicy: Never, restartPolicyRules: [{action: RestartAllContainers, exitCodes: {operator: In, values: [1]}}]";
+        assert!(limits(&pod(rule))[0].starts_with("the model does not restart all containers"));
     }
 }

@@ -46,6 +46,8 @@ pub(crate) enum PodEvent {
     Delete(PodUid),
     /// The manifests of static pods are read.
     Manifests,
+    /// Resizes that the node had no room for are tried again.
+    RetryResizes,
     /// The logs of running containers are rotated.
     RotateLogs,
     /// The mirror pod of a static pod is created if it is missing.

@@ -4,13 +4,13 @@ use super::calibration;
 use super::data::Data;
 use super::descriptors::{MAX_DESCRIPTORS, STDERR, STDIN, STDOUT};
 use super::errno::Errno;
-use super::exec_result::{Exec, ExecError, ExecId, ExecResult};
-use super::ids::{ContainerKey, Pid};
+use super::exec_result::{Exec, ExecError, ExecResult};
+use super::ids::{ContainerKey, ExecId, Pid};
 use super::kernel::Kernel;
 use super::lifecycle::KILLED;
 use super::open_file::Target;
 use super::program::load_command;
-use super::types::OutputStream;
+use super::types::{MachineEvent, OutputStream};
 
 impl Kernel {
     /// Starts a command in a container.
@@ -38,6 +38,9 @@ impl Kernel {
         let is_alive = self.processes.contains_key(&pid);
         let code = (!is_alive).then_some(KILLED);
         self.execs.insert(id, Exec::new(pid, code));
+        if !is_alive {
+            self.events.push(MachineEvent::ExecExited { exec: id });
+        }
         Ok(id)
     }
 
@@ -57,9 +60,10 @@ impl Kernel {
 
     /// Records the exit status of a process that a command started.
     pub(super) fn end_exec(&mut self, pid: Pid, code: i32) {
-        let exec = self.execs.values_mut().find(|exec| exec.pid == pid && exec.code.is_none());
-        if let Some(exec) = exec {
+        let exec = self.execs.iter_mut().find(|(_, exec)| exec.pid == pid && exec.code.is_none());
+        if let Some((id, exec)) = exec {
             exec.code = Some(code);
+            self.events.push(MachineEvent::ExecExited { exec: *id });
         }
     }
 }

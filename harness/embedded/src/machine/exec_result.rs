@@ -9,10 +9,6 @@ use super::types::OutputStream;
 /// The bytes that are stored of a stream; the rest is dropped.
 const MAX_OUTPUT: usize = 64 * KIB as usize;
 
-/// The number of a command in a container.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ExecId(pub(super) u64);
-
 /// The result of a command in a container.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExecResult {

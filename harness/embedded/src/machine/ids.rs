@@ -28,6 +28,10 @@ pub(super) struct OpenFileId(pub usize);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PipeId(pub usize);
 
+/// The number of a command in a container.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ExecId(pub(super) u64);
+
 /// The root cgroup.
 pub(super) const ROOT_CGROUP: CgroupId = CgroupId(0);
 /// The cgroup of all pods (`kubepods`).

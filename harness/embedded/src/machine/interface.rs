@@ -7,8 +7,8 @@ use evictlab_rules::threshold::FsLayout;
 use super::cgroups::{CgroupTree, Pages};
 use super::container::Container;
 use super::disk::{BLOCK, Disk, NoSpace};
-use super::exec_result::{ExecError, ExecId, ExecResult};
-use super::ids::{CgroupId, PODS_CGROUP, ROOT_CGROUP};
+use super::exec_result::{ExecError, ExecResult};
+use super::ids::{CgroupId, ExecId, PODS_CGROUP, ROOT_CGROUP};
 use super::kernel::Kernel;
 use super::signal::{SIGKILL, SIGTERM};
 use super::types::{

@@ -34,7 +34,8 @@ mod tests;
 mod types;
 
 pub use self::disk::NoSpace;
-pub use self::exec_result::{ExecError, ExecId, ExecResult};
+pub use self::exec_result::{ExecError, ExecResult};
+pub use self::ids::ExecId;
 pub use self::interface::Machine;
 pub use self::program::unsupported_command;
 pub use self::types::{Cgroup, ContainerId, ContainerSpec, Imagefs, MemoryUse, Mount, PodUid};

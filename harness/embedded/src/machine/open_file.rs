@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use super::data::Data;
-use super::exec_result::ExecId;
-use super::ids::{ContainerKey, FileId, PipeId};
+use super::ids::{ContainerKey, ExecId, FileId, PipeId};
 use super::types::OutputStream;
 
 /// The object behind an open file. `offset` is the position in it, in bytes.

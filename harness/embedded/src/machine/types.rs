@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use evictlab_rules::quantity::KIB;
 
+use super::ids::ExecId;
 use crate::sim::Time;
 
 /// The ID of a container, unique on its node: 64 hexadecimal digits, without `containerd://`.
@@ -152,6 +153,11 @@ pub(crate) enum MachineEvent {
         is_of_root: bool,
         /// The time of the kill.
         at: Time,
+    },
+    /// A command in a container exited.
+    ExecExited {
+        /// The command.
+        exec: ExecId,
     },
     /// The usage of a cgroup rose above a threshold (eventfd on `memory.usage_in_bytes`, cgroup
     /// v1).

@@ -27,6 +27,9 @@ pub(crate) struct FeatureGates {
     pub resizes_pods: bool,
     /// Pod-level requests and limits count: `PodLevelResources`, read since 1.34.
     pub pod_level_resources: bool,
+    /// Containers have restart policies of their own: `ContainerRestartRules`, on by default since
+    /// 1.35.
+    pub container_restart_rules: bool,
     /// Images and writable layers may have different file systems: `KubeletSeparateDiskGC`, read
     /// since 1.29.
     pub separate_disk_gc: bool,
@@ -59,6 +62,7 @@ impl FeatureGates {
             message_reads_status: !since(32) && is_enabled("InPlacePodVerticalScaling"),
             resizes_pods: since(33) && is_enabled("InPlacePodVerticalScaling"),
             pod_level_resources: !since(34) || is_enabled("PodLevelResources"),
+            container_restart_rules: is_enabled("ContainerRestartRules"),
             separate_disk_gc: !since(29) || is_enabled("KubeletSeparateDiskGC"),
             memory_qos: is_enabled("MemoryQoS"),
             statistics_from_runtime: is_enabled("PodAndContainerStatsFromCRI"),

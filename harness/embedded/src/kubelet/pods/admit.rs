@@ -48,8 +48,9 @@ impl Shortage {
 const RESOURCES: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
 
 impl Kubelet {
-    /// Admits a pod, or returns why it is rejected. For a critical pod, other pods may be killed;
-    /// returns whether the pod waits for their end.
+    /// Admits a pod, or returns why it is rejected. After a restart, known pods are admitted like
+    /// new ones (`HandlePodAdditions` of `pkg/kubelet/kubelet.go`). For a critical pod, other pods
+    /// may be killed; returns whether the pod waits for their end.
     pub(super) fn admit(
         &mut self,
         worker: &Worker,
@@ -109,13 +110,11 @@ impl Kubelet {
     /// pods.
     pub(super) fn shortages(&self, pod: &Pod, node: &Value) -> Vec<Shortage> {
         let allocatable: BTreeMap<String, Quantity> = node.status().read("allocatable");
-        let others: Vec<&Pod> = self
-            .pods
-            .workers
-            .values()
-            .filter(|worker| worker.is_active() || !worker.removed && self.has(Defect::AdmissionCountsEnded))
-            .map(|worker| &worker.manifest.pod)
-            .collect();
+        let mut others: Vec<&Pod> = self.pods.admitted().map(|(_, worker)| &worker.manifest.pod).collect();
+        if self.has(Defect::AdmissionCountsEnded) {
+            let ended = self.pods.workers.values().filter(|worker| !worker.is_active() && !worker.removed);
+            others.extend(ended.map(|worker| &worker.manifest.pod));
+        }
         let mut shortages = Vec::new();
         let active = i64::try_from(others.len()).unwrap_or(i64::MAX);
         let places = allocatable.get("pods").map_or(110, Quantity::value);

@@ -85,6 +85,7 @@ impl Kubelet {
         KnownFields {
             sidecars: version.at_least(28),
             pod_level_resources: self.config.settings.gates.pod_level_resources,
+            restart_rules: self.config.settings.gates.container_restart_rules,
         }
     }
 
@@ -134,21 +135,42 @@ impl Kubelet {
     /// Admits the pods again that ran before the kubelet started, after the first pass of the
     /// eviction manager: the kubelet handles its pods only once the runtime is known to be healthy.
     /// A pod that is rejected is killed (kubernetes/kubernetes#83612).
+    ///
+    /// Pods are admitted in the order of their creation, with the same checks as new ones, beside
+    /// those admitted before (`HandlePodAdditions` of `pkg/kubelet/kubelet.go`). The node object
+    /// has the allocatable resources of the new configuration by then: the kubelet updates it when
+    /// it starts, and looks at its pods 100 ms later at the earliest (`syncLoop`). A slow API server
+    /// could reverse this order.
     pub(in crate::kubelet) fn readmit_pods(&mut self, machine: &mut Machine, ctx: &mut SimContext) {
-        for uid in std::mem::take(&mut self.pods.readmission) {
-            self.with_worker(&uid, |kubelet, worker| kubelet.readmit(worker, machine, ctx));
+        let pods = std::mem::take(&mut self.pods.readmission);
+        self.pods.unadmitted = pods.iter().cloned().collect();
+        for uid in pods {
+            let is_admitted = self.with_worker(&uid, |kubelet, worker| {
+                kubelet.readmit(worker, machine, ctx);
+                worker.stage == Stage::Syncing
+            });
+            if is_admitted == Some(true) {
+                self.pods.unadmitted.remove(&uid);
+            }
         }
+        self.pods.unadmitted.clear();
     }
 
     fn readmit(&mut self, worker: &mut Worker, machine: &mut Machine, ctx: &mut SimContext) {
         if worker.stage != Stage::Syncing {
             return;
         }
-        let Some(message) = self.rejects(&worker.object) else { return };
+        let Rejection { reason, message } = match self.admit(worker, machine, ctx) {
+            Ok(preempts) => {
+                worker.preempts = preempts;
+                return;
+            }
+            Err(rejection) => rejection,
+        };
         let object = EventObject::Pod(&worker.object, None);
-        self.record_event(object, EventBody::warning("Evicted", &message), ctx);
+        self.record_event(object, EventBody::warning(&reason, &message), ctx);
         let message = format!("Pod was rejected: {message}");
-        let reason = Reason { reason: "Evicted", message, disruption: None };
+        let reason = Reason { reason: reason.into(), message, disruption: None };
         self.terminate(worker, Some(reason), Some(1), machine, ctx);
     }
 

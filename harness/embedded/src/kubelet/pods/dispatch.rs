@@ -32,8 +32,13 @@ impl Kubelet {
             self.add_pod(pod, allocated, machine, ctx);
         }
         self.retry_resizes(|uid, _| before.contains_key(uid), machine, ctx);
-        let runs = |uid: &&PodUid| !self.pods.running(uid).is_empty();
-        self.pods.readmission = self.pods.workers.keys().filter(runs).cloned().collect();
+        let is_known =
+            |uid: &PodUid| self.pods.runtime.pods.get(uid).is_some_and(|pod| pod.sandbox.is_some());
+        let known = self.pods.workers.iter().filter(|(uid, _)| is_known(uid));
+        let created = |worker: &Worker| worker.object.metadata().text("creationTimestamp").to_owned();
+        let mut known: Vec<_> = known.map(|(uid, worker)| (created(worker), uid.clone())).collect();
+        known.sort();
+        self.pods.readmission = known.into_iter().map(|(_, uid)| uid).collect();
         for (uid, worker) in before {
             if !self.pods.workers.contains_key(&uid) && !self.pods.running(&uid).is_empty() {
                 self.end_orphan(worker, machine, ctx);
@@ -64,6 +69,7 @@ impl Kubelet {
             MachineEvent::OomKilled { process, pid, is_of_root, .. } => {
                 self.oom_killed(&process, pid, is_of_root, ctx);
             }
+            MachineEvent::ExecExited { exec } => self.exec_exited(exec, machine, ctx),
             MachineEvent::ThresholdCrossed { .. } => {}
         }
     }
@@ -87,6 +93,7 @@ impl Kubelet {
             PodEvent::CleanUp(pod) => self.clean_up(&pod, machine, ctx),
             PodEvent::Delete(pod) => self.delete(&pod, ctx),
             PodEvent::Manifests => self.read_manifests(machine, ctx),
+            PodEvent::RetryResizes => self.retry_pending_resizes(machine, ctx),
             PodEvent::RotateLogs => self.rotate_logs(machine, ctx),
             PodEvent::Mirror(pod) => {
                 self.with_worker(&pod, |kubelet, worker| kubelet.mirror(worker, ctx));

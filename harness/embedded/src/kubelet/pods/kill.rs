@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::latency;
 use super::status::{self, Reason};
-use super::worker::{Stage, Worker};
+use super::worker::{Stage, StopCause, StopOrder, Worker};
 use crate::Defect;
 use crate::apiserver::finish_pod_deletion;
 use crate::context::SimContext;
@@ -39,7 +39,7 @@ impl Kubelet {
         ctx: &mut SimContext,
     ) {
         let reason = Reason {
-            reason: "Evicted",
+            reason: "Evicted".into(),
             disruption: eviction.disruption.then(|| eviction.message.clone()),
             message: eviction.message,
         };
@@ -61,7 +61,7 @@ impl Kubelet {
     /// pkg/kubelet/active_deadline.go).
     pub(super) fn end_active(&mut self, pod: &str, machine: &mut Machine, ctx: &mut SimContext) {
         let reason = Reason {
-            reason: "DeadlineExceeded",
+            reason: "DeadlineExceeded".into(),
             message: "Pod was active on the node longer than the specified deadline".to_owned(),
             disruption: None,
         };
@@ -126,7 +126,8 @@ impl Kubelet {
             status::end(&mut status, reason, worker.generation(&self.identity.version));
         }
         self.keep_status(worker, status, ctx);
-        self.stop_all(worker, Duration::from_secs(seconds), true, machine, ctx);
+        let order = StopOrder { grace: Duration::from_secs(seconds), cause: StopCause::Pod };
+        self.stop_all(worker, order, machine, ctx);
     }
 
     /// Computes `calculateEffectiveGracePeriod` of pod_workers.go: the shorter period counts.

@@ -11,6 +11,7 @@ mod config_updates;
 mod dispatch;
 mod environment;
 mod file_source;
+mod hooks;
 mod images;
 mod kill;
 mod latency;

@@ -83,7 +83,7 @@ impl Kubelet {
             self.eviction.metrics.count_eviction(Signal::MemoryAvailable.as_str());
         }
         let reason = Reason {
-            reason: if self.has(Defect::PreemptionReasonDiffers) { "Evicted" } else { "Preempting" },
+            reason: if self.has(Defect::PreemptionReasonDiffers) { "Evicted" } else { "Preempting" }.into(),
             message: MESSAGE.to_owned(),
             disruption: self.disruption_of_preemption(),
         };
@@ -134,8 +134,8 @@ impl Kubelet {
     fn victims(&self, critical: &Pod, wants: Wants) -> Result<Vec<PodUid>, Rejection> {
         let version = &self.identity.version;
         let of = |qos: QosClass| -> Vec<Candidate> {
-            let active = self.pods.workers.iter().filter(|(_, worker)| worker.is_active());
-            active
+            self.pods
+                .admitted()
                 .map(|(uid, worker)| Candidate { uid, pod: &worker.manifest.pod, version })
                 .filter(|candidate| {
                     let is_spared =

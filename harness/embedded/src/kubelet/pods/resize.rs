@@ -1,20 +1,27 @@
 //! In-place resizes of pods (`pkg/kubelet/allocation`, KEP-1287).
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use evictlab_rules::pod::Pod;
 use evictlab_rules::quantity::Quantity;
 use k8s_openapi::api::core::v1::ResourceRequirements;
+use serde_json::Value;
 
 use super::admit::request;
 use super::spec::{Container, Manifest};
 use super::start::bytes;
-use super::worker::{PendingResize, Worker};
+use super::worker::{PendingResize, Step, StopCause, StopOrder, Worker};
 use crate::context::SimContext;
 use crate::defect::Defect;
+use crate::kubelet::event::PodEvent;
 use crate::kubelet::state::Kubelet;
 use crate::machine::{Cgroup, Machine, PodUid};
 use crate::resource::{Kind, ObjectExt, amount};
+
+/// Delay of a retry after the last refusal (`retryDelay` of
+/// `pkg/kubelet/allocation/allocation_manager.go`).
+const RETRY_DELAY: Duration = Duration::from_secs(180);
 
 impl Kubelet {
     /// Takes over the new spec of a pod. New resources are allocated if the node has room for them;
@@ -24,12 +31,16 @@ impl Kubelet {
         &mut self,
         worker: &mut Worker,
         machine: &mut Machine,
-        ctx: &SimContext,
+        ctx: &mut SimContext,
     ) -> bool {
         let mut desired = Manifest::read(&worker.object, self.known_fields());
         let is_resized =
             self.config.settings.gates.resizes_pods && resources(&desired) != resources(&worker.manifest);
-        worker.pending_resize = if is_resized { self.refuse_resize(&desired.pod, ctx) } else { None };
+        worker.pending_resize =
+            if is_resized { self.refuse_resize(&worker.object, &desired.pod, ctx) } else { None };
+        if worker.pending_resize.is_some() {
+            self.schedule_resize_retry(ctx);
+        }
         match &worker.pending_resize {
             Some(_) if !self.has(Defect::PendingResizeCounts) => {
                 keep_resources(&mut desired, &worker.manifest)
@@ -38,7 +49,7 @@ impl Kubelet {
             None if is_resized && self.has(Defect::ResizeIgnored) => {
                 keep_resources(&mut desired, &worker.manifest);
             }
-            None if is_resized => self.resize_containers(&desired, machine),
+            None if is_resized => self.resize_containers(worker, &desired, machine),
             None => {}
         }
         worker.manifest = desired;
@@ -64,12 +75,59 @@ impl Kubelet {
         }
     }
 
-    /// Returns why the node cannot have a pod with its new resources.
-    fn refuse_resize(&self, pod: &Pod, ctx: &SimContext) -> Option<PendingResize> {
+    /// Tries all pending resizes again, [`RETRY_DELAY`] after the last one was refused.
+    pub(super) fn retry_pending_resizes(&mut self, machine: &mut Machine, ctx: &mut SimContext) {
+        if self.pods.resize_retry == Some(ctx.now) {
+            self.retry_resizes(|_, worker| worker.pending_resize.is_some(), machine, ctx);
+        }
+    }
+
+    fn schedule_resize_retry(&mut self, ctx: &mut SimContext) {
+        let at = ctx.now + RETRY_DELAY;
+        if self.pods.resize_retry.replace(at) != Some(at) {
+            self.schedule_pod(at, PodEvent::RetryResizes, ctx);
+        }
+    }
+
+    /// Kills the containers that a resize restarts, with the pod's own grace period, and starts them
+    /// again whatever their exit code is. Returns whether any is running.
+    pub(super) fn restart_resized(
+        &mut self,
+        worker: &mut Worker,
+        machine: &mut Machine,
+        ctx: &mut SimContext,
+    ) -> bool {
+        let places = std::mem::take(&mut worker.resize_restarts);
+        let Some(runtime) = self.pods.runtime.pods.get(&worker.manifest.uid) else { return false };
+        let running = places.into_iter().filter_map(|place| {
+            let name = &worker.manifest.spec.container(place)?.name;
+            let latest = runtime.latest(name).filter(|latest| latest.is_running())?;
+            Some((place, (latest.id.clone(), name.clone())))
+        });
+        let (places, containers): (Vec<_>, Vec<_>) = running.unzip();
+        if places.is_empty() {
+            return false;
+        }
+        worker.steps = places.into_iter().map(Step::Restart).collect();
+        worker.failed = false;
+        let order = StopOrder { grace: worker.manifest.spec.grace(), cause: StopCause::Resize };
+        self.stop_containers(worker, containers, order, machine, ctx);
+        true
+    }
+
+    /// Returns why the node cannot have a pod with its new resources. Since 1.36 all admission
+    /// handlers decide, that of the eviction manager first, and their reasons are reported as
+    /// `Deferred` (`canAdmitPod` of `pkg/kubelet/allocation/allocation_manager.go`,
+    /// `SetPodResizePendingCondition` of `pkg/kubelet/status/status_manager.go`).
+    fn refuse_resize(&self, object: &Value, pod: &Pod, ctx: &SimContext) -> Option<PendingResize> {
+        let is_admitted_as_new = self.identity.version.at_least(36);
+        if let Some(message) = self.rejects(object).filter(|_| is_admitted_as_new) {
+            return Some(PendingResize { reason: "Deferred", message });
+        }
         let node = ctx.store.get(Kind::Node, "", &self.identity.node)?;
         // Through 1.35 a request above the node's allocatable is infeasible, not deferred
         // (`canResizePod`).
-        if !self.identity.version.at_least(36) {
+        if !is_admitted_as_new {
             let allocatable: BTreeMap<String, Quantity> = node.status().read("allocatable");
             for resource in ["memory", "cpu"] {
                 let requested = request(pod, resource);
@@ -88,19 +146,47 @@ impl Kubelet {
     }
 
     /// Sets the memory limits of a pod's cgroup and of its running containers
-    /// (`doPodResizeAction`).
-    fn resize_containers(&self, desired: &Manifest, machine: &mut Machine) {
-        if self.has(Defect::ResizeKeepsLimit) {
-            return;
+    /// (`doPodResizeAction`), except of containers that the next sync restarts.
+    fn resize_containers(&self, worker: &mut Worker, desired: &Manifest, machine: &mut Machine) {
+        if !self.has(Defect::ResizeKeepsLimit) {
+            machine.limit_memory(&Cgroup::Pod(desired.uid.clone()), self.pod_memory_max(desired));
         }
-        machine.limit_memory(&Cgroup::Pod(desired.uid.clone()), self.pod_memory_max(desired));
         for container in self.pods.running(&desired.uid) {
-            let spec = desired.place(&container.name).and_then(|place| desired.spec.container(place));
-            if let Some(limit) = spec.and_then(Container::memory_limit).and_then(bytes) {
+            let Some(place) = desired.place(&container.name) else { continue };
+            let spec = desired.spec.container(place);
+            if let Some((before, after)) = worker.manifest.spec.container(place).zip(spec)
+                && requires_restart(before, after)
+            {
+                if !worker.resize_restarts.contains(&place) {
+                    worker.resize_restarts.push(place);
+                }
+                continue;
+            }
+            let limit = spec.and_then(Container::memory_limit).and_then(bytes);
+            if let Some(limit) = limit.filter(|_| !self.has(Defect::ResizeKeepsLimit)) {
                 machine.limit_memory(&Cgroup::Container(container.id), Some(limit));
             }
         }
     }
+}
+
+/// Returns whether a container restarts to get new resources: its `resizePolicy` for one that
+/// changes is `RestartContainer` (`computePodResizeAction` of
+/// `pkg/kubelet/kuberuntime/kuberuntime_manager.go`).
+fn requires_restart(before: &Container, after: &Container) -> bool {
+    let amounts = |container: &Container, resource: &str| {
+        let ResourceRequirements { requests, limits, .. } = &container.resources;
+        [requests, limits].map(|list| {
+            let quantity = list.as_ref()?.get(resource)?.0.parse::<Quantity>().ok()?;
+            Some(amount(resource, &quantity))
+        })
+    };
+    let restarts = |resource: &str| {
+        let policy = after.resize_policy.iter().find(|policy| policy.resource_name == resource);
+        policy.is_some_and(|policy| policy.restart_policy == "RestartContainer")
+    };
+    let mut resources = ["cpu", "memory"].into_iter();
+    resources.any(|resource| restarts(resource) && amounts(before, resource) != amounts(after, resource))
 }
 
 /// Returns the requests and limits of the whole pod and of all containers.

@@ -1,10 +1,11 @@
 //! Fields of pods that the kubelet reads.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use evictlab_rules::pod::Pod;
 use evictlab_rules::quantity::Quantity;
-use k8s_openapi::api::core::v1::ResourceRequirements;
+use k8s_openapi::api::core::v1::{ContainerResizePolicy, ResourceRequirements};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
@@ -72,9 +73,29 @@ pub(super) struct Container {
     pub resources: ResourceRequirements,
     pub volume_mounts: Vec<VolumeMount>,
     pub restart_policy: Option<RestartPolicy>,
+    pub restart_policy_rules: Vec<RestartRule>,
+    pub resize_policy: Vec<ContainerResizePolicy>,
     pub lifecycle: Value,
     /// Target of an ephemeral container, whose process namespace it shares.
     pub target_container_name: String,
+}
+
+/// Rule that replaces the restart policy of a container after certain exits
+/// (`restartPolicyRules`).
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct RestartRule {
+    pub action: String,
+    pub exit_codes: ExitCodes,
+}
+
+/// Exit codes of a [`RestartRule`].
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct ExitCodes {
+    /// `In` or `NotIn`.
+    pub operator: String,
+    pub values: Vec<i32>,
 }
 
 /// Environment variable.
@@ -149,10 +170,12 @@ pub(super) struct ContainerIndex {
 pub(super) struct KnownFields {
     pub sidecars: bool,
     pub pod_level_resources: bool,
+    /// `restartPolicy` and `restartPolicyRules` of all containers (`ContainerRestartRules`).
+    pub restart_rules: bool,
 }
 
 impl KnownFields {
-    pub(super) const ALL: Self = Self { sidecars: true, pod_level_resources: true };
+    pub(super) const ALL: Self = Self { sidecars: true, pod_level_resources: true, restart_rules: true };
 }
 
 /// Pod, parsed when its spec changes.
@@ -171,7 +194,8 @@ impl Manifest {
     ///
     /// Kubelets up to 1.27 do not know `restartPolicy` of init containers (KEP-753) and treat a
     /// sidecar as a plain init container. A kubelet without the gate `PodLevelResources` ignores
-    /// the resources of the whole pod.
+    /// the resources of the whole pod; one without `ContainerRestartRules`, the restart policies of
+    /// containers other than sidecars.
     pub(super) fn read(object: &Value, fields: KnownFields) -> Self {
         let text = |field: &str| object.metadata().text(field).to_owned();
         let mut spec = Spec::deserialize(object.spec()).unwrap_or_default();
@@ -182,6 +206,13 @@ impl Manifest {
         if !fields.sidecars {
             spec.init_containers.iter_mut().for_each(|container| container.restart_policy = None);
             pod.spec.init_containers.iter_mut().for_each(|container| container.restart_policy = None);
+        }
+        if !fields.restart_rules {
+            spec.init_containers
+                .iter_mut()
+                .filter(|container| !container.is_sidecar())
+                .for_each(ignore_restarts);
+            spec.containers.iter_mut().for_each(ignore_restarts);
         }
         Self { namespace: text("namespace"), name: text("name"), uid: text("uid"), spec, pod }
     }
@@ -219,6 +250,28 @@ impl Manifest {
 }
 
 impl Spec {
+    /// Returns the pod's own grace period.
+    pub(super) fn grace(&self) -> Duration {
+        Duration::from_secs(self.termination_grace_period_seconds.unwrap_or(30))
+    }
+
+    /// Returns whether a container is restarted after an exit: by the first of its rules that
+    /// matches the exit code, its own policy, or the pod's (`ContainerShouldRestart` of
+    /// `pkg/api/v1/pod/util.go`). The action `RestartAllContainers` is not modelled.
+    pub(super) fn restarts(&self, container: &Container, code: i32) -> bool {
+        let mut rules = container.restart_policy_rules.iter();
+        if container.restart_policy.is_some()
+            && rules.find(|rule| rule.exit_codes.contains(code)).is_some_and(|rule| rule.action == "Restart")
+        {
+            return true;
+        }
+        match container.restart_policy.unwrap_or(self.restart_policy) {
+            RestartPolicy::Always => true,
+            RestartPolicy::OnFailure => code != 0,
+            RestartPolicy::Never => false,
+        }
+    }
+
     pub(super) fn group(&self, group: Group) -> &[Container] {
         match group {
             Group::Init => &self.init_containers,
@@ -253,6 +306,16 @@ impl Container {
     }
 }
 
+impl ExitCodes {
+    fn contains(&self, code: i32) -> bool {
+        match self.operator.as_str() {
+            "In" => self.values.contains(&code),
+            "NotIn" => !self.values.contains(&code),
+            _ => false,
+        }
+    }
+}
+
 impl ContainerIndex {
     /// Returns the field path in events, such as `spec.containers{el1}`.
     pub(super) fn field_path(self, name: &str) -> String {
@@ -263,6 +326,11 @@ impl ContainerIndex {
         };
         format!("spec.{list}{{{name}}}")
     }
+}
+
+fn ignore_restarts(container: &mut Container) {
+    container.restart_policy = None;
+    container.restart_policy_rules.clear();
 }
 
 fn null_is_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(

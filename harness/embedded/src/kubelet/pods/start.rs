@@ -7,10 +7,11 @@ use serde_json::Value;
 
 use super::backoff::Backoff;
 use super::environment::{expand, variables};
+use super::hooks::start_post_start;
 use super::images::{self, ImageLookup};
 use super::runtime::{Sandbox, State};
 use super::spec::{Container, ContainerIndex, Group, Manifest, PullPolicy};
-use super::worker::{Stage, Step, Waiting, Worker};
+use super::worker::{PostStart, Stage, Step, Waiting, Worker};
 use super::{latency, qos};
 use crate::context::SimContext;
 use crate::defect::Defect;
@@ -31,9 +32,10 @@ impl Kubelet {
     pub(super) fn begin_step(&mut self, worker: &mut Worker, ctx: &mut SimContext) {
         let Some(step) = worker.steps.front() else { return self.steps_done(worker, ctx) };
         let (least, most) = match step {
+            Step::PostStart(_) => return self.begin_post_start(worker, ctx),
             // Includes mounting the volumes.
             Step::Sandbox => (350, 700),
-            Step::Image(_) => (1, 6),
+            Step::Image(_) | Step::Restart(_) => (1, 6),
             Step::Pull(..) => (600, 1800),
             Step::Create(_) => (14, 45),
             Step::Start(_) => (105, 200),
@@ -59,15 +61,32 @@ impl Kubelet {
                     machine.limit_memory(&group, kubelet.pod_memory_max(&worker.manifest));
                     kubelet.stats_appeared(group, machine, ctx);
                 }
-                Step::Image(place) => kubelet.look_up_image(worker, place, ctx),
+                Step::Image(place) if kubelet.is_in_backoff(worker, place, ctx) => {}
+                Step::Image(place) | Step::Restart(place) => kubelet.look_up_image(worker, place, ctx),
                 Step::Pull(place, since) => {
                     kubelet.pulled(worker, place, ctx.now.since(since), ctx);
                 }
                 Step::Create(place) => kubelet.create_container(worker, place, ctx),
                 Step::Start(place) => kubelet.start_container(worker, place, machine, ctx),
+                Step::PostStart(place) => kubelet.finish_post_start(worker, place, machine, ctx),
             }
-            kubelet.begin_step(worker, ctx);
+            if worker.stopping.is_none() {
+                kubelet.begin_step(worker, ctx);
+            }
         });
+    }
+
+    /// Schedules the end of a `postStart` hook, unless its command runs.
+    fn begin_post_start(&mut self, worker: &mut Worker, ctx: &mut SimContext) {
+        worker.serial = self.pods.next_serial();
+        let at = match worker.post_start {
+            Some(PostStart::Runs(_)) => None,
+            Some(PostStart::Ends(at)) => Some(at),
+            Some(PostStart::Failed(_)) | None => Some(ctx.now),
+        };
+        if let Some(at) = at {
+            self.schedule_pod(at, PodEvent::Step(worker.manifest.uid.clone(), worker.serial), ctx);
+        }
     }
 
     /// Mounts the volumes, and returns whether all could be mounted. Only ConfigMaps can be
@@ -112,9 +131,6 @@ impl Kubelet {
     /// Looks up the image of a container that may start.
     fn look_up_image(&mut self, worker: &mut Worker, place: ContainerIndex, ctx: &mut SimContext) {
         let Some(container) = worker.manifest.spec.container(place).cloned() else { return };
-        if self.is_in_backoff(worker, place, &container.name, ctx) {
-            return;
-        }
         let image = &container.image;
         let known = &self.status.images;
         let here =
@@ -188,13 +204,11 @@ impl Kubelet {
     }
 
     /// Returns whether a container must wait after its last exit (`doBackOff`).
-    fn is_in_backoff(
-        &mut self,
-        worker: &mut Worker,
-        place: ContainerIndex,
-        name: &str,
-        ctx: &mut SimContext,
-    ) -> bool {
+    fn is_in_backoff(&mut self, worker: &mut Worker, place: ContainerIndex, ctx: &mut SimContext) -> bool {
+        let Some(name) = worker.manifest.spec.container(place).map(|container| container.name.clone()) else {
+            return false;
+        };
+        let name = name.as_str();
         let dead = self.pods.runtime.pods.get(&worker.manifest.uid).and_then(|runtime| {
             let dead = runtime.containers.iter().rev().filter(|record| record.name == name);
             dead.into_iter().find_map(|record| match record.state {
@@ -238,7 +252,13 @@ impl Kubelet {
     }
 
     /// Defers the start of a container. A plain init container defers all later ones, too.
-    fn hold(&mut self, worker: &mut Worker, place: ContainerIndex, reason: &'static str, message: String) {
+    pub(super) fn hold(
+        &mut self,
+        worker: &mut Worker,
+        place: ContainerIndex,
+        reason: &'static str,
+        message: String,
+    ) {
         if let Some(container) = worker.manifest.spec.container(place) {
             worker.reasons.insert(container.name.clone(), Waiting { reason, message });
         }
@@ -294,7 +314,7 @@ impl Kubelet {
         record.state = State::Running { started: ctx.now };
         let id = record.id.clone();
         let (pod, container) = (Cgroup::Pod(uid.clone()), Cgroup::Container(id.clone()));
-        machine.start(id, spec, ctx.now, ctx.rng);
+        machine.start(id.clone(), spec, ctx.now, ctx.rng);
         self.stats_appeared(pod, machine, ctx);
         self.stats_appeared(container, machine, ctx);
         worker.reasons.remove(&name);
@@ -304,6 +324,7 @@ impl Kubelet {
             format!("Started container {name}")
         };
         self.record_container_event(worker, place, EventBody::normal("Started", &message), ctx);
+        start_post_start(worker, (&id, place), machine, ctx.now);
     }
 
     fn container_spec(

@@ -66,8 +66,14 @@ pub(crate) struct Pods {
     pub(super) read_scheduled: bool,
     /// Time of the next rotation of logs.
     pub(super) next_rotation: Option<Time>,
-    /// Pods that ran before the kubelet started and have not been admitted again.
+    /// Pods that the runtime knew when the kubelet started and that have not been admitted again, in
+    /// the order of their creation.
     pub(super) readmission: Vec<PodUid>,
+    /// Those of them that are not admitted yet, or rejected, while others are admitted: they do not
+    /// count (`filterOutInactivePods`).
+    pub(super) unadmitted: BTreeSet<PodUid>,
+    /// Time of the next retry of pending resizes.
+    pub(super) resize_retry: Option<Time>,
     /// Preemptions that wait for the end of a pod.
     pub(super) preemptions: Vec<Preemption>,
     /// Source of numbers that detect stale events; survives restarts.
@@ -81,6 +87,11 @@ impl Pods {
         active
             .map(|worker| ActivePod { object: worker.object.clone(), pod: worker.manifest.pod.clone() })
             .collect()
+    }
+
+    /// Returns the active pods that count for the admission of others, by uid.
+    pub(super) fn admitted(&self) -> impl Iterator<Item = (&PodUid, &Worker)> {
+        self.workers.iter().filter(|(uid, worker)| worker.is_active() && !self.unadmitted.contains(*uid))
     }
 
     /// Returns the images that containers of the runtime use, running and dead ones.

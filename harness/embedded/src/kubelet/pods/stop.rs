@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::hooks::Hook;
 use super::latency;
 use super::runtime::State;
 use super::spec::{Container, ContainerIndex, Group, Spec};
-use super::worker::{Stage, Stop, Stopping, Worker};
+use super::worker::{Stage, Stop, StopCause, StopOrder, Stopping, Worker};
 use crate::context::SimContext;
 use crate::defect::Defect;
 use crate::kubelet::event::PodEvent;
 use crate::kubelet::state::Kubelet;
-use crate::machine::{Machine, Signal};
+use crate::machine::{ContainerId, Machine, Signal};
 use crate::resource::EventBody;
 use crate::sim::Time;
 
@@ -32,8 +33,7 @@ impl Kubelet {
     pub(super) fn stop_all(
         &mut self,
         worker: &mut Worker,
-        grace: Duration,
-        pod: bool,
+        order: StopOrder,
         machine: &mut Machine,
         ctx: &mut SimContext,
     ) {
@@ -44,22 +44,35 @@ impl Kubelet {
         if let Some(last) = running.pop() {
             running.insert(0, last);
         }
+        self.stop_containers(worker, running, order, machine, ctx);
+    }
+
+    /// Starts to stop containers, which have IDs and names: their `preStop` hooks first
+    /// (`killContainer`).
+    pub(super) fn stop_containers(
+        &mut self,
+        worker: &mut Worker,
+        list: Vec<(ContainerId, String)>,
+        StopOrder { grace, cause }: StopOrder,
+        machine: &mut Machine,
+        ctx: &mut SimContext,
+    ) {
+        let longest = match () {
+            () if grace.is_zero() || self.has(Defect::PreStopHookSkipped) => Duration::ZERO,
+            () if self.has(Defect::PreStopHookUnlimited) => Duration::MAX,
+            () => grace,
+        };
         let mut containers = BTreeMap::new();
-        for (id, name) in running {
+        for (id, name) in list {
             let Some(place) = worker.manifest.place(&name) else { continue };
-            self.record_container_event(
-                worker,
-                place,
-                EventBody::normal("Killing", &format!("Stopping container {name}")),
-                ctx,
-            );
-            let hook = worker.manifest.spec.container(place).and_then(hook);
-            let hook = hook.filter(|_| !self.has(Defect::PreStopHookSkipped));
-            let longest = if self.has(Defect::PreStopHookUnlimited) { Duration::MAX } else { grace };
-            let until = hook.filter(|_| !grace.is_zero()).map_or(ctx.now, |hook| ctx.now + hook.min(longest));
-            containers.insert(id, Stop::Hook(until));
+            let message = cause.message(&name);
+            self.record_container_event(worker, place, EventBody::normal("Killing", &message), ctx);
+            let until = self.start_pre_stop(worker, (&id, place), longest, machine, ctx);
+            if self.pods.runtime.record_mut(&id).is_some_and(|record| record.is_running()) {
+                containers.insert(id, Stop::Hook(until));
+            }
         }
-        worker.stopping = Some(Stopping { grace, began: ctx.now, containers, pod });
+        worker.stopping = Some(Stopping { grace, began: ctx.now, containers, cause });
         worker.serial = self.pods.next_serial();
         self.continue_stopping(worker, machine, ctx);
     }
@@ -70,8 +83,8 @@ impl Kubelet {
         if runtime.is_none_or(|runtime| runtime.running().next().is_none()) {
             return;
         }
-        let grace = Duration::from_secs(worker.manifest.spec.termination_grace_period_seconds.unwrap_or(30));
-        self.stop_all(worker, grace, false, machine, ctx);
+        let order = StopOrder { grace: worker.manifest.spec.grace(), cause: StopCause::Sidecars };
+        self.stop_all(worker, order, machine, ctx);
     }
 
     /// Handles the grace periods that have ended.
@@ -105,12 +118,18 @@ impl Kubelet {
         });
     }
 
-    fn continue_stopping(&mut self, worker: &mut Worker, machine: &mut Machine, ctx: &mut SimContext) {
+    pub(super) fn continue_stopping(
+        &mut self,
+        worker: &mut Worker,
+        machine: &mut Machine,
+        ctx: &mut SimContext,
+    ) {
         let Some(mut stopping) = worker.stopping.take() else { return };
         let end = stopping.began + stopping.grace;
         // Since 1.29 sidecars are stopped after the containers that need them
         // (`SidecarContainers`).
-        let ordered = self.identity.version.at_least(29)
+        let ordered = stopping.cause.is_ordered()
+            && self.identity.version.at_least(29)
             && !stopping.grace.is_zero()
             && !self.has(Defect::SidecarsStopAtOnce);
         let in_start_order = self.has(Defect::SidecarsStopInOrder);
@@ -173,7 +192,7 @@ impl Kubelet {
     fn keeps_grace(&self, worker: &Worker, place: Option<ContainerIndex>) -> bool {
         let Some(place) = place else { return false };
         let spec = &worker.manifest.spec;
-        let has_hook = spec.container(place).and_then(hook).is_some();
+        let has_hook = spec.container(place).is_some_and(|spec| Hook::read(spec, "preStop").is_some());
         (has_hook && self.has(Defect::HookTimeNotSubtracted))
             || (spec.is_sidecar(place) && self.has(Defect::SidecarWaitNotSubtracted))
     }
@@ -187,10 +206,13 @@ impl Kubelet {
             let Some(stopping) = worker.stopping.take_if(|stopping| stopping.containers.is_empty()) else {
                 return;
             };
-            if stopping.pod && worker.stage == Stage::Terminating {
-                kubelet.terminated(worker, machine, ctx);
-            } else {
-                kubelet.request_inspection(worker, ctx);
+            match stopping.cause {
+                StopCause::Pod if worker.stage == Stage::Terminating => {
+                    kubelet.terminated(worker, machine, ctx);
+                }
+                StopCause::Pod | StopCause::Sidecars => kubelet.request_inspection(worker, ctx),
+                // The sync goes on.
+                StopCause::PostStartHook | StopCause::Resize => kubelet.begin_step(worker, ctx),
             }
         });
     }
@@ -211,11 +233,4 @@ fn comes_before(spec: &Spec, other: ContainerIndex, sidecar: ContainerIndex, in_
         }
         Group::Ephemeral => false,
     }
-}
-
-/// Returns the duration of a `preStop` hook: its `sleep`, or a moment.
-fn hook(container: &Container) -> Option<Duration> {
-    let hook = container.lifecycle.get("preStop")?;
-    let seconds = hook["sleep"]["seconds"].as_u64();
-    Some(seconds.map_or(Duration::from_millis(50), Duration::from_secs))
 }

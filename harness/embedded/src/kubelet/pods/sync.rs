@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::runtime::{Record, State};
-use super::spec::{ContainerIndex, Group, RestartPolicy};
+use super::spec::{ContainerIndex, Group};
 use super::worker::{Stage, Step, Worker};
 use super::{latency, status};
 use crate::context::SimContext;
@@ -45,6 +45,9 @@ impl Kubelet {
         self.keep_status(worker, status, ctx);
         if ended {
             self.terminate(worker, None, None, machine, ctx);
+            return;
+        }
+        if self.restart_resized(worker, machine, ctx) {
             return;
         }
         let plan = self.plan(worker);
@@ -135,7 +138,7 @@ impl Kubelet {
                 State::Running { .. } => passed = sidecar,
                 State::Exited { .. } if sidecar => start.push(index),
                 State::Exited { code: 0, .. } => passed = true,
-                State::Exited { .. } if spec.restart_policy == RestartPolicy::Never => return Init::Failed,
+                State::Exited { code, .. } if !spec.restarts(container, *code) => return Init::Failed,
                 State::Exited { .. } => start.push(index),
             }
             if passed && last {

@@ -14,11 +14,14 @@ use crate::simulation::Simulation;
 
 mod ends;
 mod facts;
+mod hooks;
 mod lifecycle;
+mod readmission;
 mod reclaim;
 mod recordings;
 mod refusals;
 mod resizes;
+mod restart_rules;
 mod statics;
 
 const AGNHOST: &str = "registry.k8s.io/e2e-test-images/agnhost:2.52";
@@ -102,6 +105,7 @@ impl Lab {
         self.simulation.with(|_, nodes, ctx| {
             let node = nodes.get_mut("n1").unwrap();
             node.kubelet.evict(pod, why, &mut node.machine, ctx);
+            node.schedule_wakeup(ctx);
         });
     }
 

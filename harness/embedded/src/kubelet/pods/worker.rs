@@ -9,9 +9,9 @@ use serde_json::Value;
 
 use super::backoff::Backoff;
 use super::runtime::RuntimePod;
-use super::spec::{ContainerIndex, Manifest, RestartPolicy};
+use super::spec::{ContainerIndex, Manifest};
 use crate::defect::{Defect, Defects};
-use crate::machine::{ContainerId, PodUid};
+use crate::machine::{ContainerId, ExecId, PodUid};
 use crate::resource::{ObjectExt, PodStatus};
 use crate::sim::Time;
 
@@ -40,8 +40,14 @@ pub(super) struct Worker {
     pub pulls: BTreeMap<String, Backoff>,
     /// Reasons why containers were not started (reason cache).
     pub reasons: BTreeMap<String, Waiting>,
+    /// `postStart` hook of the step in progress.
+    pub post_start: Option<PostStart>,
     /// Containers that are being stopped.
     pub stopping: Option<Stopping>,
+    /// Commands of `preStop` hooks that run, also those that the kubelet no longer waits for.
+    pub pre_stops: BTreeMap<ExecId, (ContainerId, ContainerIndex)>,
+    /// Containers that a resize restarts at the next sync.
+    pub resize_restarts: Vec<ContainerIndex>,
     /// True if the pod was evicted before anything else ended it: its dead containers are removed
     /// at once.
     pub evicted: bool,
@@ -95,12 +101,27 @@ pub(super) enum Step {
     Sandbox,
     /// Looks up the image of a container, and pulls it if needed.
     Image(ContainerIndex),
+    /// The same for a container that a resize restarts, without a back-off.
+    Restart(ContainerIndex),
     /// Waits for a pull that started at a time.
     Pull(ContainerIndex, Time),
     /// Creates a container.
     Create(ContainerIndex),
     /// Starts a container.
     Start(ContainerIndex),
+    /// Waits for the `postStart` hook of a container.
+    PostStart(ContainerIndex),
+}
+
+/// Progress of a `postStart` hook.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum PostStart {
+    /// Its command runs.
+    Runs(ExecId),
+    /// The hook succeeds at a time.
+    Ends(Time),
+    /// The hook has failed with an error.
+    Failed(String),
 }
 
 /// Containers that are being stopped.
@@ -109,8 +130,43 @@ pub(super) struct Stopping {
     pub began: Time,
     pub grace: Duration,
     pub containers: BTreeMap<ContainerId, Stop>,
-    /// True if the whole pod is killed, not only its sidecars.
-    pub pod: bool,
+    pub cause: StopCause,
+}
+
+/// Order to stop containers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct StopOrder {
+    pub grace: Duration,
+    pub cause: StopCause,
+}
+
+/// Reason why containers are stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum StopCause {
+    /// The whole pod is killed.
+    Pod,
+    /// The regular containers have ended, and the sidecars follow.
+    Sidecars,
+    /// The `postStart` hook of a container has failed.
+    PostStartHook,
+    /// A resize restarts containers.
+    Resize,
+}
+
+impl StopCause {
+    /// Returns the message of the event about a container.
+    pub(super) fn message(self, container: &str) -> String {
+        match self {
+            Self::Pod | Self::Sidecars => format!("Stopping container {container}"),
+            Self::PostStartHook => "FailedPostStartHook".to_owned(),
+            Self::Resize => format!("Container {container} resize requires restart"),
+        }
+    }
+
+    /// Returns whether sidecars are stopped after the containers that need them.
+    pub(super) fn is_ordered(self) -> bool {
+        matches!(self, Self::Pod | Self::Sidecars)
+    }
 }
 
 /// Progress of stopping a container.
@@ -140,7 +196,10 @@ impl Worker {
             restarts: BTreeMap::new(),
             pulls: BTreeMap::new(),
             reasons: BTreeMap::new(),
+            post_start: None,
             stopping: None,
+            pre_stops: BTreeMap::new(),
+            resize_restarts: Vec::new(),
             evicted: false,
             callers: Vec::new(),
             preempts: false,
@@ -197,11 +256,7 @@ impl Worker {
         match latest.exit_code() {
             None => !latest.is_running(),
             Some(_) if spec.is_sidecar(place) => true,
-            Some(code) => match spec.restart_policy {
-                RestartPolicy::Always => true,
-                RestartPolicy::OnFailure => code != 0,
-                RestartPolicy::Never => false,
-            },
+            Some(code) => spec.restarts(container, code),
         }
     }
 

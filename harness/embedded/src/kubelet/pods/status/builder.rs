@@ -1,5 +1,7 @@
 //! Pod statuses: computed from the containers, cached by the kubelet, written to the API.
 
+use std::borrow::Cow;
+
 use evictlab_rules::KubeletVersion;
 use k8s_openapi::api::core::v1::HostIP;
 use k8s_openapi::apimachinery::pkg::apis::meta;
@@ -39,7 +41,7 @@ pub(in crate::kubelet::pods) struct StatusBuilder<'a> {
 /// Reason in the status of a pod that the kubelet ends.
 #[derive(Clone, Debug)]
 pub(in crate::kubelet::pods) struct Reason {
-    pub reason: &'static str,
+    pub reason: Cow<'static, str>,
     pub message: String,
     /// Message of the condition `DisruptionTarget`, if the pod gets it.
     pub disruption: Option<String>,
@@ -176,7 +178,7 @@ fn has_begun(status: &ContainerStatus) -> bool {
 /// Sets the reason why the kubelet ends a pod. `generation` is the observed generation to report.
 pub(in crate::kubelet::pods) fn end(status: &mut PodStatus, reason: &Reason, generation: Option<i64>) {
     status.phase = Some(Phase::Failed);
-    status.reason = Some(reason.reason.to_owned());
+    status.reason = Some(reason.reason.to_string());
     status.message = Some(reason.message.clone());
     let Some(message) = &reason.disruption else { return };
     disruption(message).observing(generation).put(&mut status.conditions);

@@ -2,7 +2,7 @@
 
 use super::builder::StatusBuilder;
 use crate::kubelet::pods::runtime::Record;
-use crate::kubelet::pods::spec::{Container, RestartPolicy};
+use crate::kubelet::pods::spec::{Container, Spec};
 use crate::resource::Phase;
 use crate::resource::pod_status::ContainerStatus;
 
@@ -13,16 +13,18 @@ struct ContainerCounts {
     pending: usize,
     /// Sidecars that have not started.
     pending_sidecars: usize,
-    /// Plain init containers that failed.
+    /// Plain init containers that failed and are not restarted.
     failed: usize,
     running: usize,
     waiting: usize,
     stopped: usize,
+    /// Stopped containers that are not restarted.
+    ended: usize,
     succeeded: usize,
 }
 
 impl ContainerCounts {
-    fn add_init(&mut self, container: &Container, status: &ContainerStatus) {
+    fn add_init(&mut self, spec: &Spec, container: &Container, status: &ContainerStatus) {
         if container.is_sidecar() {
             if status.is_running() {
                 self.pending_sidecars += usize::from(status.started != Some(true));
@@ -36,22 +38,31 @@ impl ContainerCounts {
         let waiting_after = || status.last_terminated().filter(|_| status.is_waiting());
         match status.state.terminated.as_ref().or_else(waiting_after) {
             None => self.pending += 1,
-            Some(end) => self.failed += usize::from(end.exit_code != 0),
+            Some(end) => {
+                let has_failed = end.exit_code != 0 && !restarts(spec, container, end.exit_code);
+                self.failed += usize::from(has_failed);
+            }
         }
     }
 
-    fn add_regular(&mut self, status: &ContainerStatus) {
-        if status.is_running() {
-            self.running += 1;
-        } else if let Some(code) = status.exit_code() {
-            self.stopped += 1;
-            self.succeeded += usize::from(code == 0);
-        } else if status.last_terminated().is_some() {
-            self.stopped += 1;
-        } else {
-            self.waiting += 1;
+    fn add_regular(&mut self, spec: &Spec, container: Option<&Container>, status: &ContainerStatus) {
+        let code = status.exit_code();
+        let last = code.or_else(|| status.last_terminated().map(|end| end.exit_code));
+        match last {
+            _ if status.is_running() => self.running += 1,
+            None => self.waiting += 1,
+            Some(last) => {
+                let is_restarted = container.is_some_and(|container| restarts(spec, container, last));
+                self.stopped += 1;
+                self.ended += usize::from(!is_restarted);
+                self.succeeded += usize::from(code == Some(0));
+            }
         }
     }
+}
+
+fn restarts(spec: &Spec, container: &Container, code: i64) -> bool {
+    spec.restarts(container, i32::try_from(code).unwrap_or(i32::MAX))
 }
 
 impl StatusBuilder<'_> {
@@ -60,12 +71,13 @@ impl StatusBuilder<'_> {
         let spec = &self.manifest().spec;
         let mut counts = ContainerCounts::default();
         for (container, status) in spec.init_containers.iter().zip(init) {
-            counts.add_init(container, status);
+            counts.add_init(spec, container, status);
         }
         for status in regular {
-            counts.add_regular(status);
+            let container = spec.containers.iter().find(|container| container.name == status.name);
+            counts.add_regular(spec, container, status);
         }
-        if counts.failed > 0 && spec.restart_policy == RestartPolicy::Never {
+        if counts.failed > 0 {
             return Phase::Failed;
         }
         let has_started = self.runtime.is_some_and(|runtime| {
@@ -84,13 +96,10 @@ impl StatusBuilder<'_> {
             return Phase::Pending;
         }
         let all_succeeded = counts.stopped == counts.succeeded;
-        match spec.restart_policy {
-            _ if ended && all_succeeded => Phase::Succeeded,
-            _ if ended => Phase::Failed,
-            RestartPolicy::Always => Phase::Running,
-            _ if all_succeeded => Phase::Succeeded,
-            RestartPolicy::Never => Phase::Failed,
-            RestartPolicy::OnFailure => Phase::Running,
+        match () {
+            () if !ended && counts.ended < counts.stopped => Phase::Running,
+            () if all_succeeded => Phase::Succeeded,
+            () => Phase::Failed,
         }
     }
 }

@@ -128,3 +128,66 @@ fn a_deferred_resize_of_the_whole_pod_does_not_count() {
     assert_eq!(lab.condition("p", "PodResizePending"), Value::Null);
     assert_eq!(request(&lab), (half.clone(), json!(half)));
 }
+
+/// Since 1.36, a resize is admitted as a new pod is.
+#[test]
+fn a_resize_under_pressure_is_deferred_since_1_36() {
+    for (minor, is_deferred) in [(35, false), (36, true)] {
+        let mut lab = Lab::new(minor);
+        lab.pod("p", json!({"containers": containers("10Mi", "20Ti")}));
+        lab.seconds(4);
+        lab.simulation.with(|_, nodes, ctx| {
+            let node = nodes.get_mut("n1").unwrap();
+            let disk = node.machine.filesystem();
+            let available = disk.capacity.bytes - disk.used.bytes - (100 << 20);
+            let settings = json!({
+                "evictionHard": {"nodefs.available": available.to_string()},
+                "evictionPressureTransitionPeriod": "1m",
+            });
+            node.kubelet.configure(settings.as_object().unwrap(), crate::Housekeeping::Fast, ctx);
+        });
+        lab.seconds(15);
+        let script = "dd if=/dev/zero of=/f bs=1M count=200; sleep infinity";
+        lab.pod("q", json!({"containers": [{"name": "c", "command": ["sh", "-c", script]}]}));
+        lab.seconds(30);
+        assert_eq!(lab.status("q")["reason"], "Evicted");
+        lab.resize("p", "12Mi", "20Ti").unwrap();
+        lab.millis(1500);
+        let condition = lab.condition("p", "PodResizePending");
+        if !is_deferred {
+            assert_eq!((lab.allocated("p").0, condition), ("12Mi".to_owned(), Value::Null));
+            continue;
+        }
+        assert_eq!(condition["reason"], "Deferred");
+        assert_eq!(condition["message"], "The node had condition: [DiskPressure]. ");
+        assert_eq!(lab.allocated("p").0, "10Mi");
+        // The pressure ends, and the retry follows after three minutes.
+        lab.seconds(190);
+        assert_eq!(lab.condition("p", "PodResizePending"), Value::Null);
+        assert_eq!(lab.allocated("p"), ("12Mi".to_owned(), json!("12Mi")));
+    }
+}
+
+#[test]
+fn a_resize_restarts_the_container_if_its_policy_says_so() {
+    for (policy, restarts) in [("NotRequired", 0), ("RestartContainer", 1)] {
+        let mut lab = Lab::new(36);
+        let mut list = containers("10Mi", "20Mi");
+        list[0]["resizePolicy"] = json!([{"resourceName": "memory", "restartPolicy": policy}]);
+        lab.pod("p", json!({"restartPolicy": "OnFailure", "containers": list}));
+        lab.seconds(4);
+        lab.resize("p", "12Mi", "24Mi").unwrap();
+        lab.seconds(14);
+        assert_eq!(lab.allocated("p"), ("12Mi".to_owned(), json!("12Mi")));
+        let status = lab.status("p");
+        let c = of(&status, "containerStatuses", "c");
+        assert_eq!((&status["phase"], c["restartCount"].as_u64()), (&json!("Running"), Some(restarts)));
+        let killed = lab.messages("p", "Killing");
+        assert_eq!(killed.len() as u64, restarts);
+        assert!(killed.iter().all(|message| message == "Container c resize requires restart"));
+        let LogAnswer { text, .. } = lab.log("p", "c", PodLogOptions::default());
+        assert_eq!(text.trim(), (24 << 20).to_string(), "{policy}");
+        // The restart does not count as a failure.
+        assert_eq!(lab.messages("p", "BackOff"), [""; 0]);
+    }
+}
