@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::hooks::Hook;
 use super::latency;
 use super::runtime::State;
-use super::spec::{Container, ContainerIndex, Group, Spec};
+use super::spec::{ContainerIndex, Group, Spec};
 use super::worker::{Stage, Stop, StopCause, StopOrder, Stopping, Worker};
 use crate::context::SimContext;
 use crate::defect::Defect;
