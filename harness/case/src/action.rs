@@ -243,6 +243,17 @@ pub struct Taint {
     /// Value.
     #[serde(default)]
     pub value: Option<String>,
-    /// Effect: `NoSchedule`, `PreferNoSchedule` or `NoExecute`.
-    pub effect: String,
+    /// Effect.
+    pub effect: TaintEffect,
+}
+
+/// Effect of a taint on pods that do not tolerate it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum TaintEffect {
+    /// New pods are not scheduled to the node.
+    NoSchedule,
+    /// New pods are scheduled to the node if no other node has room.
+    PreferNoSchedule,
+    /// The pods of the node are evicted.
+    NoExecute,
 }

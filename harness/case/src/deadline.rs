@@ -2,9 +2,12 @@
 
 use std::time::Duration;
 
+use evictlab_rules::parse_go_duration;
 use serde_json::{Map, Value};
 
+use crate::action::{Action, ApiRequest, NodeChange};
 use crate::schema::Case;
+use crate::step::Step;
 
 /// Time for the pods to start, the kubelet to evict and the containers to terminate.
 const BASE: Duration = Duration::from_secs(120);
@@ -13,8 +16,8 @@ impl Case {
     /// Returns the maximum time from the first pod to the end of the observation on a fast node:
     /// the stated `deadline`, or the sum of all times that the case states and two minutes.
     ///
-    /// `timeout` counts twice: the last progress may come just before the first one expires. The
-    /// longest deadline is 7 days.
+    /// `timeout` counts twice: progress just before the end of the first `timeout` starts a second
+    /// one. The longest deadline is 7 days.
     pub fn deadline(&self) -> Duration {
         if let Some(deadline) = self.deadline {
             return deadline.get();
@@ -23,17 +26,40 @@ impl Case {
         let waits = self.steps.iter().map(|step| step.wait);
         let stated = pressure.chain(waits).chain([self.timeout, self.timeout]);
         let stated = stated.flatten().map(|duration| duration.get());
-        let all = stated.chain([self.longest_grace_period()]);
+        let all = stated.chain([self.longest_grace_period(), self.longest_soft_grace_period()]);
         all.fold(BASE, Duration::saturating_add).min(crate::Duration::MAX)
     }
 
-    /// Returns the longest `terminationGracePeriodSeconds` of the pods that the case can create.
+    /// Returns the longest grace period of the case: `terminationGracePeriodSeconds` of a pod that
+    /// it can create, or `grace-period` of a deletion.
     fn longest_grace_period(&self) -> Duration {
         let manifests = self.pods.iter().chain(&self.static_pods).chain(&self.objects);
         let patches = self.patches().map(|patch| &patch.patch);
         let all = manifests.chain(self.created_objects()).chain(patches);
         let seconds = all.filter_map(longest_grace_period_seconds).max();
-        Duration::from_secs(seconds.unwrap_or(0))
+        let of_pods = Duration::from_secs(seconds.unwrap_or(0));
+        let of_deletions = self.steps.iter().filter_map(deletion_grace_period);
+        of_deletions.fold(of_pods, Duration::max)
+    }
+
+    /// Returns the longest grace period of a soft threshold that `kubelet-config` or a step sets.
+    fn longest_soft_grace_period(&self) -> Duration {
+        let of_steps = self.node_changes().filter_map(|change| match change {
+            NodeChange::Configure(fields) => Some(fields),
+            _ => None,
+        });
+        let configured = of_steps.chain([&self.kubelet_config]);
+        let by_signal = configured.filter_map(|fields| fields.get("evictionSoftGracePeriod")?.as_object());
+        let texts = by_signal.flat_map(Map::values).filter_map(Value::as_str);
+        let periods = texts.filter_map(|text| Duration::try_from(parse_go_duration(text).ok()?).ok());
+        periods.max().unwrap_or_default()
+    }
+}
+
+fn deletion_grace_period(step: &Step) -> Option<Duration> {
+    match &step.action {
+        Some(Action::Api(ApiRequest::Delete(deletion))) => deletion.grace_period.map(|period| period.get()),
+        _ => None,
     }
 }
 
@@ -70,6 +96,10 @@ mod tests {
         assert_eq!(deadline("do: [{wait: 10s, about: a}, {wait: 5s, about: b}]"), 135);
         assert_eq!(deadline("timeout: 4m"), 600);
         assert_eq!(deadline("pods: [{spec: {terminationGracePeriodSeconds: 25}}, {spec: {}}]"), 145);
+        assert_eq!(deadline("pods: [{spec: {}}]\ndo: [{delete: {pod: web, grace-period: 10m}}]"), 720);
+        let soft = "{evictionSoftGracePeriod: {memory.available: 1m30s, nodefs.available: 5s}}";
+        assert_eq!(deadline(&format!("kubelet-config: {soft}")), 210);
+        assert_eq!(deadline(&format!("do: [{{configure: {soft}}}]")), 210);
         let template = "{kind: Deployment, spec: {template: {spec: {terminationGracePeriodSeconds: 7}}}}";
         assert_eq!(deadline(&format!("objects: [{template}]")), 127);
     }

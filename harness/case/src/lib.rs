@@ -56,7 +56,7 @@ mod yaml_problem;
 
 pub use action::{
     Action, ApiRequest, ContainerCommand, Deletion, DeletionError, NodeChange, ObjectPatch,
-    ResizableResource, Resize, Taint,
+    ResizableResource, Resize, Taint, TaintEffect,
 };
 pub use api_rejection::ApiRejection;
 pub use assertion::{Assertion, ExpectedRate, display_value};

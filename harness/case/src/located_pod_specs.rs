@@ -60,7 +60,7 @@ impl Case {
             collect_of_object(object, &mut specs);
         }
         for patch in self.patches() {
-            let object = format!("{} {}", patch.kind.as_str(), patch.name);
+            let object = format!("{} {}", patch.kind, patch.name);
             // A patch of the template does not repeat the replicas.
             let of_object = specs.iter().filter(|spec| spec.object == object).map(|spec| spec.replicas).max();
             let replicas = replicas(&patch.patch).max(of_object.unwrap_or(1));

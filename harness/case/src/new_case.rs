@@ -1,6 +1,6 @@
 //! Creation of a case file from a template.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -74,16 +74,22 @@ impl NewCase {
         let path = folder.join(format!("{}.yaml", self.name));
         let failed = |source| NewCaseError::Write { path: path.clone(), source };
         fs::create_dir_all(&folder).map_err(failed)?;
-        let mut file = match OpenOptions::new().write(true).create_new(true).open(&path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                return Err(NewCaseError::Exists(path));
-            }
-            Err(error) => return Err(failed(error)),
-        };
-        file.write_all(TEMPLATE.replace("NAME", self.name.as_str()).as_bytes()).map_err(failed)?;
-        Ok(path)
+        let text = TEMPLATE.replace("NAME", self.name.as_str());
+        match create_file(&path, |file| file.write_all(text.as_bytes())) {
+            Ok(()) => Ok(path),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(NewCaseError::Exists(path)),
+            Err(error) => Err(failed(error)),
+        }
     }
+}
+
+/// Creates a file and writes it. A file that cannot be written completely is deleted.
+fn create_file(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
+    let mut file = File::create_new(path)?;
+    write(&mut file).inspect_err(|_| {
+        // The error of the write is reported.
+        let _ = fs::remove_file(path);
+    })
 }
 
 #[cfg(test)]
@@ -107,6 +113,21 @@ mod tests {
         let new: NewCase = "file/my-case".parse().unwrap();
         fs::write(dir.path().join("file"), "").unwrap();
         assert!(matches!(new.write(dir.path()), Err(NewCaseError::Write { .. })));
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_written_is_deleted() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.yaml");
+        let full = |file: &mut File| {
+            file.write_all(b"name")?;
+            Err(io::ErrorKind::StorageFull.into())
+        };
+        assert_eq!(create_file(&path, full).unwrap_err().kind(), io::ErrorKind::StorageFull);
+        assert!(!path.exists());
+        fs::write(&path, "mine").unwrap();
+        assert_eq!(create_file(&path, full).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(fs::read_to_string(&path).unwrap(), "mine");
     }
 
     #[test]

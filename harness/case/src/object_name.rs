@@ -1,13 +1,15 @@
 //! Objects that steps can change and delete.
 
+use std::fmt;
+
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::values::Name;
 
 /// Name of the quota that evictlab adds to the namespace of a case on an existing cluster.
 pub const QUOTA_NAME: &str = "evictlab";
-/// Name of the Job that ends the objects of a case on an existing cluster.
+/// Name of the Job whose deletion deletes the objects of a case on an existing cluster.
 pub const EXPIRY_NAME: &str = "evictlab-expiry";
 
 /// An object in the namespace of the case.
@@ -20,7 +22,7 @@ pub struct ObjectName {
 }
 
 /// Kinds of objects that steps can change and delete.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[expect(missing_docs, reason = "the names are those of Kubernetes")]
 pub enum ObjectKind {
     ConfigMap,
@@ -41,27 +43,6 @@ pub enum ObjectKind {
 }
 
 impl ObjectKind {
-    /// Returns the kind as in manifests, such as `DaemonSet`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::ConfigMap => "ConfigMap",
-            Self::CronJob => "CronJob",
-            Self::DaemonSet => "DaemonSet",
-            Self::Deployment => "Deployment",
-            Self::Job => "Job",
-            Self::LimitRange => "LimitRange",
-            Self::PersistentVolumeClaim => "PersistentVolumeClaim",
-            Self::Pod => "Pod",
-            Self::PodDisruptionBudget => "PodDisruptionBudget",
-            Self::ReplicaSet => "ReplicaSet",
-            Self::ResourceQuota => "ResourceQuota",
-            Self::Secret => "Secret",
-            Self::Service => "Service",
-            Self::ServiceAccount => "ServiceAccount",
-            Self::StatefulSet => "StatefulSet",
-        }
-    }
-
     /// Returns the API version of the kind, such as `apps/v1`.
     pub fn api_version(self) -> &'static str {
         match self {
@@ -77,5 +58,22 @@ impl ObjectKind {
             | Self::Service
             | Self::ServiceAccount => "v1",
         }
+    }
+}
+
+impl fmt::Display for ObjectKind {
+    /// Writes the kind as in manifests, such as `DaemonSet`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kind_is_written_as_in_manifests() {
+        assert_eq!(ObjectKind::PersistentVolumeClaim.to_string(), "PersistentVolumeClaim");
     }
 }

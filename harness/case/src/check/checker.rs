@@ -62,13 +62,14 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Rejects text that is not the name of an image: it reaches containers, nodes and scripts.
+    /// Checks the field `image` of a container.
     pub(crate) fn check_image(&mut self, path: &[PathSegment], image: Option<&Value>) {
         if let Some(image) = image.and_then(Value::as_str) {
             self.check_image_name(&join(path, yaml_path!["image"]), image);
         }
     }
 
+    /// Rejects text that is not the name of an image: it reaches containers, nodes and scripts.
     pub(crate) fn check_image_name(&mut self, path: &[PathSegment], image: &str) {
         let is_part = |c: char| c.is_ascii_alphanumeric() || "._/:@-".contains(c);
         if !(image.starts_with(|c: char| c.is_ascii_alphanumeric()) && image.chars().all(is_part)) {

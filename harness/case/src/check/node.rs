@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use evictlab_rules::quantity::GIB;
 
 use super::checker::Checker;
-use crate::action::{NodeChange, Taint};
+use crate::action::NodeChange;
 use crate::node_setup::FileSystems;
 use crate::positions::PathSegment;
 use crate::yaml_path;
@@ -70,7 +70,9 @@ impl Checker<'_> {
         }
         for (at, step) in self.case.steps.iter().enumerate() {
             match step.node_change() {
-                Some(NodeChange::Taint(taint)) => self.check_taint(at, taint),
+                Some(NodeChange::Taint(taint)) => {
+                    self.check_domain(yaml_path!["do", at, "taint", "key"], &taint.key);
+                }
                 Some(NodeChange::Untaint(key)) => self.check_domain(yaml_path!["do", at, "untaint"], key),
                 _ => {}
             }
@@ -92,17 +94,6 @@ impl Checker<'_> {
                 yaml_path!["node", "file-systems", "imagefs-inodes"],
                 format!("an imagefs cannot have {inodes} inodes"),
                 "state 32768 to 524288: the images of a kind node take up to 20,000",
-            );
-        }
-    }
-
-    fn check_taint(&mut self, at: usize, taint: &Taint) {
-        self.check_domain(yaml_path!["do", at, "taint", "key"], &taint.key);
-        if !["NoSchedule", "PreferNoSchedule", "NoExecute"].contains(&taint.effect.as_str()) {
-            self.report(
-                yaml_path!["do", at, "taint", "effect"],
-                format!("unknown taint effect {:?}", taint.effect),
-                "valid: NoSchedule, PreferNoSchedule, NoExecute",
             );
         }
     }

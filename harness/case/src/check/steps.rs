@@ -51,7 +51,7 @@ impl Checker<'_> {
             if let Some(object) = action.object() {
                 self.check_reserved(
                     yaml_path!["do", at, action.field()],
-                    object.kind.as_str(),
+                    &object.kind.to_string(),
                     object.name.as_str(),
                 );
                 self.check_object_reference(yaml_path!["do", at, action.field()], &object, &existing);
@@ -97,8 +97,8 @@ impl Checker<'_> {
         object: &ObjectName,
         existing: &[&Map<String, Value>],
     ) {
-        let kind = object.kind.as_str();
-        let of_kind = existing.iter().filter(|one| one.get("kind").is_some_and(|other| other == kind));
+        let kind = object.kind.to_string();
+        let of_kind = existing.iter().filter(|one| one.get("kind").is_some_and(|other| *other == *kind));
         let names: Vec<&str> = of_kind.filter_map(|one| case_name(one)).collect();
         if names.contains(&object.name.as_str()) {
             return;

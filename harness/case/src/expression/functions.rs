@@ -27,6 +27,7 @@ struct Function {
     /// ID of its only overload.
     overload: &'static str,
     parameters: &'static [Type],
+    returns_boolean: bool,
     call: for<'b, 'v> fn(Arguments<'b, 'v>) -> FunctionResult<'b, 'v>,
 }
 
@@ -38,22 +39,70 @@ struct Function {
 /// - `condition(object, type)`: a condition of a pod, a node or a job;
 /// - `logTime(line)`: the time of a line of the kubelet's log, in seconds since midnight.
 static FUNCTIONS: [Function; 6] = [
-    Function { name: "quantity", overload: "quantity_string", parameters: &[STRING_TYPE], call: quantity },
-    Function { name: "evicted", overload: "evicted_dyn", parameters: &[DYN_TYPE], call: evicted },
-    Function { name: "running", overload: "running_dyn", parameters: &[DYN_TYPE], call: running },
+    Function {
+        name: "quantity",
+        overload: "quantity_string",
+        parameters: &[STRING_TYPE],
+        returns_boolean: false,
+        call: quantity,
+    },
+    Function {
+        name: "evicted",
+        overload: "evicted_dyn",
+        parameters: &[DYN_TYPE],
+        returns_boolean: true,
+        call: evicted,
+    },
+    Function {
+        name: "running",
+        overload: "running_dyn",
+        parameters: &[DYN_TYPE],
+        returns_boolean: true,
+        call: running,
+    },
     Function {
         name: "container",
         overload: "container_dyn_string",
         parameters: &[DYN_TYPE, STRING_TYPE],
+        returns_boolean: false,
         call: container,
     },
     Function {
         name: "condition",
         overload: "condition_dyn_string",
         parameters: &[DYN_TYPE, STRING_TYPE],
+        returns_boolean: false,
         call: condition,
     },
-    Function { name: "logTime", overload: "log_time_string", parameters: &[STRING_TYPE], call: log_time },
+    Function {
+        name: "logTime",
+        overload: "log_time_string",
+        parameters: &[STRING_TYPE],
+        returns_boolean: false,
+        call: log_time,
+    },
+];
+
+/// The functions and macros of CEL, and whether their values are booleans.
+const BUILT_IN: [(&str, bool); 18] = [
+    ("all", true),
+    ("contains", true),
+    ("double", false),
+    ("duration", false),
+    ("endsWith", true),
+    ("exists", true),
+    ("exists_one", true),
+    ("filter", false),
+    ("has", true),
+    ("int", false),
+    ("map", false),
+    ("matches", true),
+    ("size", false),
+    ("startsWith", true),
+    ("string", false),
+    ("timestamp", false),
+    ("type", false),
+    ("uint", false),
 ];
 
 /// Function that each `+` of a program passes its result through ([`measure_concatenation`]).
@@ -66,15 +115,25 @@ pub(crate) static ENVIRONMENT: LazyLock<Result<Arc<Env>, DeclarationError>> = La
     env.add_overload(CONCAT_HOOK, "concatenation_dyn", vec![DYN_TYPE], record_concatenation)?;
     env.add_overload(MATCHES, "matches_measured", vec![STRING_TYPE, STRING_TYPE], matches)?;
     env.add_member_overload(MATCHES, "string_matches_measured", STRING_TYPE, vec![STRING_TYPE], matches)?;
-    for Function { name, overload, parameters, call } in &FUNCTIONS {
+    for Function { name, overload, parameters, call, returns_boolean: _ } in &FUNCTIONS {
         env.add_overload(name, overload, parameters.iter().map(ToOwned::to_owned).collect(), *call)?;
     }
     Ok(Arc::new(env))
 });
 
-/// Returns the names of the functions.
+/// Returns the names of all functions and macros, and whether their values are booleans.
+fn functions() -> impl Iterator<Item = (&'static str, bool)> {
+    FUNCTIONS.iter().map(|function| (function.name, function.returns_boolean)).chain(BUILT_IN)
+}
+
+/// Returns the names of the functions and macros that expressions can call.
 pub(super) fn function_names() -> impl Iterator<Item = &'static str> {
-    FUNCTIONS.iter().map(|function| function.name)
+    functions().map(|(name, _)| name)
+}
+
+/// Reports whether a function or macro has this name, and its value is not a boolean.
+pub(super) fn is_not_boolean(function: &str) -> bool {
+    functions().any(|(name, returns_boolean)| name == function && !returns_boolean)
 }
 
 /// Maximum total size of the strings (bytes) and lists (items) that the operators `+` of one

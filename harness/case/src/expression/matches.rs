@@ -15,18 +15,18 @@ use super::call::{Arguments, FunctionResult, as_text, function_error};
 pub(super) const MATCHES: &str = "@matches";
 /// Maximum total size of the texts that one evaluation searches, in bytes.
 const MAX_SEARCHED: u64 = 64 << 20;
-/// Maximum number of patterns that one evaluation compiles.
-const MAX_COMPILED: u32 = 100;
-/// Maximum size of a compiled pattern, in bytes.
+/// Maximum number of different patterns of one evaluation.
+const MAX_PATTERNS: u32 = 100;
+/// Maximum size of a compiled pattern, and of the states that a search adds to it, in bytes.
 const MAX_PATTERN_SIZE: usize = 1 << 20;
-/// Maximum number of patterns that are kept.
-const MAX_KEPT: usize = 256;
+/// Maximum number of patterns that are kept for the next evaluation.
+const MAX_KEPT: usize = 100;
 
 /// Cost of the calls of one evaluation.
 #[derive(Clone, Copy, Default)]
 pub(super) struct MatchCost {
     searched: u64,
-    compiled: u32,
+    patterns: u32,
 }
 
 impl MatchCost {
@@ -35,21 +35,37 @@ impl MatchCost {
         if self.searched > MAX_SEARCHED {
             return Some(format!("`matches` searches more than {MAX_SEARCHED} bytes of text"));
         }
-        (self.compiled > MAX_COMPILED)
-            .then(|| format!("`matches` compiles more than {MAX_COMPILED} patterns"))
+        (self.patterns > MAX_PATTERNS).then(|| format!("`matches` has more than {MAX_PATTERNS} patterns"))
     }
+}
+
+/// A pattern, and when it was used.
+struct Pattern {
+    /// The compiled pattern, or why it is not valid.
+    compiled: Result<Regex, String>,
+    /// Number of the last evaluation that used the pattern.
+    evaluation: u64,
 }
 
 thread_local! {
     /// Cost in the present evaluation. CEL passes no context to functions.
-    static COST: Cell<MatchCost> = const { Cell::new(MatchCost { searched: 0, compiled: 0 }) };
-    /// Compiled patterns, or why they are not valid, by their text.
-    static PATTERNS: RefCell<HashMap<String, Result<Regex, String>>> = RefCell::default();
+    static COST: Cell<MatchCost> = const { Cell::new(MatchCost { searched: 0, patterns: 0 }) };
+    /// Number of the present evaluation.
+    static EVALUATION: Cell<u64> = const { Cell::new(0) };
+    /// Patterns of this evaluation and of earlier ones, by their text.
+    static PATTERNS: RefCell<HashMap<String, Pattern>> = RefCell::default();
 }
 
 /// Runs an evaluation. Returns its result and the cost of its calls of `matches`.
 pub(super) fn measure_matches<T>(evaluate: impl FnOnce() -> T) -> (T, MatchCost) {
     COST.set(MatchCost::default());
+    EVALUATION.set(EVALUATION.get() + 1);
+    // Not within an evaluation: it would count its patterns twice.
+    PATTERNS.with_borrow_mut(|patterns| {
+        if patterns.len() > MAX_KEPT {
+            patterns.clear();
+        }
+    });
     let result = evaluate();
     (result, COST.get())
 }
@@ -69,24 +85,32 @@ pub(super) fn matches<'b, 'v>(arguments: Arguments<'b, 'v>) -> FunctionResult<'b
 
 fn is_match(text: &str, pattern: &str) -> Result<bool, ExecutionError> {
     PATTERNS.with_borrow_mut(|patterns| {
-        if !patterns.contains_key(pattern) {
+        let evaluation = EVALUATION.get();
+        if patterns.get(pattern).is_none_or(|known| known.evaluation != evaluation) {
+            // Whether a pattern counts does not depend on earlier evaluations, which may have
+            // compiled it.
             let mut cost = COST.get();
-            cost.compiled += 1;
+            cost.patterns += 1;
             COST.set(cost);
             if let Some(limit) = cost.exceeded() {
                 return Err(function_error("matches", limit));
             }
-            if patterns.len() >= MAX_KEPT {
-                patterns.clear();
-            }
-            let compiled = RegexBuilder::new(pattern).size_limit(MAX_PATTERN_SIZE).build();
-            let invalid = |error: regex::Error| format!("'{pattern}' not a valid regex:\n{error}");
-            patterns.insert(pattern.to_owned(), compiled.map_err(invalid));
         }
-        match patterns.get(pattern) {
-            Some(Ok(regex)) => Ok(regex.is_match(text)),
-            Some(Err(why)) => Err(function_error("matches", why.clone())),
-            None => Ok(false),
+        let known = patterns
+            .entry(pattern.to_owned())
+            .or_insert_with(|| Pattern { compiled: compile(pattern), evaluation });
+        known.evaluation = evaluation;
+        match &known.compiled {
+            Ok(regex) => Ok(regex.is_match(text)),
+            Err(why) => Err(function_error("matches", why.clone())),
         }
     })
+}
+
+fn compile(pattern: &str) -> Result<Regex, String> {
+    RegexBuilder::new(pattern)
+        .size_limit(MAX_PATTERN_SIZE)
+        .dfa_size_limit(MAX_PATTERN_SIZE)
+        .build()
+        .map_err(|error| format!("'{pattern}' not a valid regex:\n{error}"))
 }

@@ -3,10 +3,10 @@
 use cel::IdedExpr;
 use cel::common::ast::{Expr, LiteralValue, operators};
 
-use super::functions::CONCAT_HOOK;
+use super::functions::{CONCAT_HOOK, is_not_boolean};
 
-/// Operators and functions whose values are not booleans.
-const NOT_BOOLEAN: [&str; 17] = [
+/// Operators whose values are not booleans.
+const ARITHMETIC: [&str; 7] = [
     operators::ADD,
     operators::SUBSTRACT,
     operators::MULTIPLY,
@@ -14,16 +14,6 @@ const NOT_BOOLEAN: [&str; 17] = [
     operators::MODULO,
     operators::NEGATE,
     CONCAT_HOOK,
-    "size",
-    "int",
-    "uint",
-    "double",
-    "string",
-    "quantity",
-    "logTime",
-    "container",
-    "condition",
-    "type",
 ];
 
 /// Reports whether an expression cannot be `true`: its outermost operation is arithmetic, a literal
@@ -36,7 +26,7 @@ pub(super) fn is_never_boolean(expression: &IdedExpr) -> bool {
             (operators::CONDITIONAL, [_, then, otherwise]) => {
                 is_never_boolean(then) && is_never_boolean(otherwise)
             }
-            (name, _) => NOT_BOOLEAN.contains(&name),
+            (name, _) => ARITHMETIC.contains(&name) || is_not_boolean(name),
         },
         // `map` and `filter` return the list that they collect.
         Expr::Comprehension(comprehension) => {
@@ -64,6 +54,11 @@ mod tests {
             ("{'a': true}", true),
             ("size(events)", true),
             ("events.size()", true),
+            ("duration('1s')", true),
+            ("timestamp('2026-11-21T09:30:12Z')", true),
+            ("quantity('1Mi')", true),
+            ("logTime('')", true),
+            ("condition(pods.a, 'Ready')", true),
             ("events.map(e, e.reason)", true),
             ("events.filter(e, true)", true),
             ("t > 5 ? 1 : 'a'", true),

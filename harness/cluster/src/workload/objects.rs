@@ -58,7 +58,7 @@ impl Namespace {
     }
 
     fn objects_of(&self, kind: ObjectKind) -> Api<DynamicObject> {
-        let resource = api_resource_of(kind.api_version(), kind.as_str());
+        let resource = api_resource_of(kind.api_version(), &kind.to_string());
         Api::namespaced_with(self.client.clone(), &self.name, &resource)
     }
 
@@ -139,7 +139,7 @@ impl Namespace {
 }
 
 fn refused_change(verb: &'static str, object: &ObjectName, source: kube::Error) -> StageError {
-    refused(verb, &format!("{} {}", object.kind.as_str().to_lowercase(), object.name), source)
+    refused(verb, &format!("{} {}", object.kind.to_string().to_lowercase(), object.name), source)
 }
 
 /// Returns the API resource of an object by its `apiVersion` and `kind`.

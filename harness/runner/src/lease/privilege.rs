@@ -113,7 +113,7 @@ pub(super) fn patch_privilege(patch: &ObjectPatch) -> Option<String> {
     let field = field.map(str::to_owned);
     let field =
         field.or_else(|| spec.filter(|_| patch.kind == ObjectKind::Service).and_then(outside_traffic));
-    field.map(|field| format!("a patch of {} {} sets {field}", patch.kind.as_str(), patch.name))
+    field.map(|field| format!("a patch of {} {} sets {field}", patch.kind, patch.name))
 }
 
 /// Returns a field of a patch, at any depth, by which pods leave the nodes of the run, preempt
