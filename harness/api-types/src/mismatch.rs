@@ -22,7 +22,7 @@ pub struct Mismatch {
 pub enum Difference {
     /// The type does not have this field.
     UnknownField,
-    /// The value has another type, in serde's words.
+    /// The value has another type, as serde describes it.
     WrongType(String),
 }
 

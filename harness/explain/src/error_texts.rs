@@ -26,7 +26,7 @@ fn texts() {
             problem: text("mapping values are not allowed in this context"),
         }),
         row(InputError::Object { kind: "Pod", source }),
-        row(InputError::Cut(text("memory"))),
+        row(InputError::Truncated(text("memory"))),
         row(InputError::Message {
             after: text("The node was low on resource: "),
             expected: text("a resource"),

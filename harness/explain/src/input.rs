@@ -78,7 +78,7 @@ pub enum InputError {
     #[error(
         "failed to read the eviction message: it is cut after {0:?}\nhelp: pass the whole message: kubectl get events -A --field-selector reason=Evicted -o yaml"
     )]
-    Cut(String),
+    Truncated(String),
     /// A text with an eviction message that no kubelet writes.
     #[error("failed to read the eviction message: after {after:?}, expected {expected}, found {found:?}")]
     Message {

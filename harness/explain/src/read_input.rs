@@ -134,7 +134,7 @@ fn of_text(text: &str) -> Result<Input, InputError> {
         return of_found(found);
     }
     if let Some(after) = cut_after(text) {
-        return Err(InputError::Cut(after));
+        return Err(InputError::Truncated(after));
     }
     Err(match (message_error(text), found.node_pressure) {
         (Some(error), _) => not_a_message(&error),

@@ -29,7 +29,7 @@ pub(crate) struct CaseEvidence<'a> {
     pub(crate) kubelet: &'a KubeletVersion,
     pub(crate) observations: &'a Observations,
     pub(crate) pods: Vec<PodEvidence<'a>>,
-    /// The Evicted events of all pods, oldest first; of controllers' pods, too.
+    /// Evicted events of all pods, including those of controllers, oldest first.
     pub(crate) evictions: Vec<EvictedEvent>,
     pub(crate) samples: Vec<Sample>,
     pub(crate) thresholds: Vec<Threshold>,
@@ -53,9 +53,9 @@ pub(crate) struct PodEvidence<'a> {
     pub(crate) deletion_requested_at: Option<jiff::Timestamp>,
     /// True if the pod did not exist at the end.
     pub(crate) gone: bool,
-    /// True if it did not exist at the end, and no watch reported its deletion.
+    /// True if the pod did not exist at the end, and no watch reported its deletion.
     pub(crate) vanished: bool,
-    /// Its Evicted events, oldest first, without rejections at admission.
+    /// Evicted events of the pod, oldest first, without rejections at admission.
     pub(crate) events: Vec<EvictedEvent>,
     /// `status.message` if `status.reason` is `Evicted` and the pod was not rejected at admission.
     pub(crate) status: Option<&'a str>,
@@ -63,16 +63,16 @@ pub(crate) struct PodEvidence<'a> {
     pub(crate) condition: Option<&'a str>,
     /// The reason why the kubelet rejected the pod at admission.
     pub(crate) admission_rejection: Option<String>,
-    /// True if its status reports a rejection because of node pressure, and no event does.
+    /// True if the status of the pod reports a rejection because of node pressure, and no event does.
     pub(crate) lacks_rejection_event: bool,
-    /// Its other warning events, as `reason: message`, without consecutive duplicates.
+    /// Other warning events of the pod, as `reason: message`, without consecutive duplicates.
     pub(crate) warnings: Vec<String>,
-    /// Time of its first ExceededGracePeriod event.
+    /// Time of the pod's first ExceededGracePeriod event.
     pub(crate) exceeded_grace: Option<jiff::Timestamp>,
-    /// True if the kubelet reported in a Killing event that it terminates a container. It sends
-    /// that after the Evicted event.
+    /// True if the kubelet reported in a Killing event that it terminates a container. The kubelet
+    /// sends Killing events after the Evicted event.
     pub(crate) was_killed: bool,
-    /// True if any of its containers ever ran.
+    /// True if any container of the pod ever ran.
     pub(crate) has_run: bool,
 }
 
@@ -109,13 +109,13 @@ impl<'a> CaseEvidence<'a> {
     pub(crate) fn missing_evidence_for(&self, what: &str, expression: &Expression) -> Option<Inconclusive> {
         let inconclusive =
             |missing: &MissingEvidence| Inconclusive::evidence_lost(format!("{what}: {missing}"));
-        let affects = |missing: &&MissingEvidence| missing.source.affects(expression);
-        if let Some(missing) = self.observations.missing.iter().find(affects) {
+        let affects = |missing: &MissingEvidence| missing.source.affects(expression);
+        if let Some(missing) = self.observations.missing.iter().find(|missing| affects(missing)) {
             return Some(inconclusive(missing));
         }
         let is_excused = self.assertions_excused_by_bug.iter().any(|of_bug| of_bug == what);
         let unreliable = self.unreliable_events.as_ref().filter(|_| !is_excused)?;
-        affects(&&unreliable.missing).then(|| Inconclusive {
+        affects(&unreliable.missing).then(|| Inconclusive {
             pod_without_event: unreliable.pod_without_event.clone(),
             ..inconclusive(&unreliable.missing)
         })
@@ -196,7 +196,11 @@ impl<'a> PodEvidence<'a> {
         let status_rejection = message.filter(|message| is_rejection(message)).map(str::to_owned);
         Self {
             name: created.case_name().to_owned(),
-            pod: as_ranked(recorded, created, observations.pod_history.get(created.case_name())),
+            pod: with_allocated_requests(
+                recorded,
+                created,
+                observations.pod_history.get(created.case_name()),
+            ),
             recorded,
             deletion_requested_at: uid
                 .and_then(|uid| observations.deletion_requests.get(uid).copied())
@@ -273,7 +277,7 @@ impl<'a> PodEvidence<'a> {
 /// Returns the pod with the requests that the kubelet had allocated to it. If a resize is pending,
 /// or was while the pod ran, and the kubelet lost the status of a container
 /// (kubernetes/kubernetes#122160), its requests are those with which the pod was created.
-fn as_ranked(
+fn with_allocated_requests(
     recorded: &RecordedPod,
     created: &RecordedPod,
     history: Option<&Vec<Recorded<PodHistoryEntry>>>,

@@ -16,24 +16,24 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// A clock that shows wall-clock time.
+    /// Returns a clock that shows wall-clock time.
     pub fn wall() -> Self {
         Self { origin: Timestamp::now(), began: Instant::now(), model: false }
     }
 
-    /// A clock that shows simulated time, which starts now at 2026-01-01T00:00:00Z. Call it within
-    /// the runtime whose clock is paused.
+    /// Returns a clock that shows simulated time, which starts now at 2026-01-01T00:00:00Z. Call it
+    /// within the runtime whose clock is paused.
     pub fn model() -> Self {
         Self { origin: MODEL_START, began: Instant::now(), model: true }
     }
 
-    /// The current time.
+    /// Returns the current time.
     pub fn now(&self) -> Timestamp {
         let since = SignedDuration::try_from(self.began.elapsed()).unwrap_or(SignedDuration::MAX);
         self.origin.saturating_add(since).unwrap_or(Timestamp::MAX)
     }
 
-    /// The start time.
+    /// Returns the start time.
     pub fn origin(&self) -> Timestamp {
         self.origin
     }

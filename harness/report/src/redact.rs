@@ -107,35 +107,48 @@ pub(super) fn redacted_text(text: &str) -> Cow<'_, str> {
 }
 
 /// Replaces credentials in every text of an event. Its evidence is redacted when it is written.
+/// Each arm names all fields, so that a new text cannot be forgotten.
 pub(super) fn redact_event(what: &mut RunEventKind) {
     match what {
-        RunEventKind::ClusterStep { text, .. }
-        | RunEventKind::ClusterWarning { text, .. }
-        | RunEventKind::ClusterFailed { error: text, .. }
-        | RunEventKind::CaseStep { text, .. }
-        | RunEventKind::CaseProgress { text, .. } => redact_text(text),
-        RunEventKind::ClusterDeleted { kept, error, .. } => {
+        RunEventKind::ClusterStep { text, cluster: _ }
+        | RunEventKind::ClusterWarning { text, cluster: _ }
+        | RunEventKind::ClusterFailed { error: text, cluster: _, seconds: _, cause: _ }
+        | RunEventKind::CaseStep { text, id: _, phase: _ }
+        | RunEventKind::CaseProgress { text, id: _, phase: _ } => redact_text(text),
+        RunEventKind::ClusterDeleted { kept, error, cluster: _, seconds: _ } => {
             kept.iter_mut().chain(error).for_each(redact_text)
         }
-        RunEventKind::ClusterReady { nodes, .. } => {
+        RunEventKind::ClusterReady { nodes, cluster: _, seconds: _ } => {
             nodes.iter_mut().flat_map(|(name, version)| [name, version]).for_each(redact_text);
         }
-        RunEventKind::CaseStarted { node, .. } | RunEventKind::CaseInterrupted { node, .. } => {
-            redact_text(node);
-        }
-        RunEventKind::CaseRetried { text, result, .. } => {
+        RunEventKind::CaseStarted { node, id: _ }
+        | RunEventKind::CaseInterrupted { node, id: _, seconds: _ } => redact_text(node),
+        RunEventKind::CaseRetried { text, result, id: _, try_number: _, evidence: _ } => {
             redact_text(text);
             redact_judgement(result);
         }
-        RunEventKind::CaseEnded { node, result, .. } => {
+        RunEventKind::CaseEnded { node, result, id: _, seconds: _, evidence: _ } => {
             node.iter_mut().for_each(redact_text);
             redact_judgement(result);
         }
-        RunEventKind::RunStarted { .. }
-        | RunEventKind::ClusterStarted { .. }
-        | RunEventKind::Interrupted { .. }
+        // The user stated these texts: in options, and in case files.
+        RunEventKind::RunStarted {
+            run: _,
+            evictlab: _,
+            backend: _,
+            model: _,
+            kubelets: _,
+            kubelet_args: _,
+            cases: _,
+            repeat: _,
+            flaky_result: _,
+            real_start: _,
+            shard: _,
+        }
+        | RunEventKind::ClusterStarted { cluster: _, kubelets: _, reused: _ }
+        | RunEventKind::Interrupted { stage: _ }
         | RunEventKind::TimedOut
-        | RunEventKind::RunEnded { .. } => {}
+        | RunEventKind::RunEnded { exit_code: _, seconds: _ } => {}
     }
 }
 

@@ -24,7 +24,7 @@
 //!         Ok::<_, std::convert::Infallible>(candidates.iter().map(test).collect())
 //!     })
 //!     .await?;
-//! assert_eq!(outcome, KubeletSearchOutcome::Found { last: 0, first: 1 });
+//! assert_eq!(outcome, KubeletSearchOutcome::Found { last_old: 0, first_new: 1 });
 //! # Ok::<_, Box<dyn std::error::Error>>(())
 //! # })?;
 //! # Ok::<_, Box<dyn std::error::Error>>(())

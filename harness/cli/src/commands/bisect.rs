@@ -173,7 +173,9 @@ async fn search_kubelets(args: &BisectArgs, interrupt: Interrupt) -> Result<Exit
         }
     }
     Ok(match outcome {
-        KubeletSearchOutcome::Found { last, first } if last + 1 == first => exit_code::SUCCESS,
+        KubeletSearchOutcome::Found { last_old, first_new } if last_old + 1 == first_new => {
+            exit_code::SUCCESS
+        }
         KubeletSearchOutcome::EndMismatch(_) => exit_code::FAILED,
         KubeletSearchOutcome::Found { .. } | KubeletSearchOutcome::EndInconclusive(_) => {
             exit_code::INCONCLUSIVE

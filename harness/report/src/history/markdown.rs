@@ -19,9 +19,13 @@ pub fn history_table(history: &History, all: bool) -> String {
         count(series.len(), "combination"),
         count(*runs, "run"),
     );
+    if series.is_empty() {
+        text.push_str("\nNo case has a verdict.\n");
+        return text;
+    }
     let shown: Vec<&Series> = series.iter().filter(|series| all || is_notable(series)).collect();
     if shown.is_empty() {
-        text.push_str("\nEvery case passed in every run.\n");
+        text.push_str("\nNo case changed or failed.\n");
         return text;
     }
     let rows = shown.iter().map(|series| {
@@ -39,17 +43,16 @@ pub fn history_table(history: &History, all: bool) -> String {
     let is_symbol = |symbol: char| symbol != NOT_RUN && symbol != symbol_of(Verdict::Skipped);
     let _ = writeln!(text, "\n{}", legend(is_symbol));
     if !all && shown.len() < series.len() {
-        let _ = writeln!(text, "\n{} passed in every run.", count(series.len() - shown.len(), "other"));
+        let rest = count(series.len() - shown.len(), "other");
+        let _ = writeln!(text, "\n{rest} did not change or fail.");
     }
     visible(&text).into_owned()
 }
 
 /// Returns whether a case changed, or did not always succeed.
 fn is_notable(series: &Series) -> bool {
-    let success = |outcome: &PastResult| {
-        matches!(outcome.verdict, Verdict::Passed | Verdict::Reproduced | Verdict::Fixed)
-    };
-    series.change != SeriesChange::Stable || !series.outcomes.iter().all(success)
+    let is_success = |outcome: &PastResult| outcome.verdict.is_success();
+    series.change != SeriesChange::Stable || !series.outcomes.iter().all(is_success)
 }
 
 /// One character for each execution.
@@ -103,6 +106,17 @@ mod tests {
             pass_rate: Some(0.5),
             seconds: [Some(8.2), Some(70.0)],
             change,
+        }
+    }
+
+    #[test]
+    fn a_history_without_changes_says_what_it_has() {
+        let reproduced = series("message/a", &[Verdict::Reproduced], SeriesChange::Stable);
+        for (series, says) in
+            [(vec![], "\nNo case has a verdict.\n"), (vec![reproduced], "\nNo case changed or failed.\n")]
+        {
+            let text = history_table(&History { runs: 1, recent: 1, series }, false);
+            assert!(text.ends_with(says), "{text}");
         }
     }
 

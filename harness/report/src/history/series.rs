@@ -35,7 +35,7 @@ pub struct PastResult {
     pub seconds: f64,
 }
 
-/// SeriesChange of a case over the runs.
+/// Change of a case over the runs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "kind", content = "value")]
 pub enum SeriesChange {

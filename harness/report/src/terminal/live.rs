@@ -21,19 +21,20 @@ use crate::words::needs_attention;
 /// Minimum time between two drawings without a permanent line: a model sends thousands of events.
 const REDRAW_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Width of the only line of the region where no line may wrap.
+/// Maximum width of the region if the terminal has room for one line only, so that it does not wrap.
 const MIN_COLUMNS: usize = 20;
 
 /// The live report.
 #[derive(Debug)]
 pub struct LiveTerminal<W: Write> {
     screen: Screen<W>,
-    size: fn() -> Option<(Width, Height)>,
+    read_size: fn() -> Option<(Width, Height)>,
     options: OutputOptions,
     run_dir: Option<RunDir>,
     formatter: LogFormatter,
-    /// Real times, also in a model: start of the run, and of its first case.
+    /// Real time of the start of the run, also in a model.
     started: Instant,
+    /// Real time of the start of its first case.
     first_case: Option<Instant>,
     /// Real time of the last drawing.
     drawn: Option<Instant>,
@@ -50,7 +51,7 @@ impl<W: Write> LiveTerminal<W> {
     ) -> Self {
         Self {
             screen: Screen::new(out, options.colour),
-            size,
+            read_size: size,
             options,
             run_dir,
             formatter: LogFormatter::default(),
@@ -60,9 +61,9 @@ impl<W: Write> LiveTerminal<W> {
         }
     }
 
-    /// The columns and rows of the terminal.
+    /// Returns the columns and rows of the terminal.
     fn size(&self) -> (usize, usize) {
-        let (Width(columns), Height(rows)) = (self.size)().unwrap_or((Width(80), Height(24)));
+        let (Width(columns), Height(rows)) = (self.read_size)().unwrap_or((Width(80), Height(24)));
         (usize::from(columns), usize::from(rows))
     }
 

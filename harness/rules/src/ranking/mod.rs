@@ -8,4 +8,4 @@ mod admission;
 mod rank;
 
 pub use admission::{AdmitAttributes, admission_rejection};
-pub use rank::{RankedPod, RequestComparison, compare_pods, compare_with_request, rank_pods};
+pub use rank::{RankedPod, RequestComparison, compare_pods, compare_with_request, process_count, rank_pods};

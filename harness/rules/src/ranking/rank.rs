@@ -47,15 +47,20 @@ pub fn compare_pods(
 ) -> Ordering {
     let by_priority = left.pod.priority().cmp(&right.pod.priority());
     if signal.resource() == Resource::Pids {
-        let count = |pod: &RankedPod<'_>| {
-            pod.stats.map(|stats| stats.process_stats.as_ref().and_then(|it| it.process_count).unwrap_or(0))
-        };
-        return by_priority.then_with(|| missing_first(count(left), count(right), |a, b| b.cmp(&a)));
+        let counts = (process_count(left), process_count(right));
+        return by_priority.then_with(|| missing_first(counts.0, counts.1, |a, b| b.cmp(&a)));
     }
     let [left, right] = [left, right].map(|pod| compare_with_request(version, signal, layout, pod));
     missing_first(left.as_ref(), right.as_ref(), |a, b| Reverse(a.exceeds).cmp(&Reverse(b.exceeds)))
         .then(by_priority)
         .then_with(|| missing_first(left.as_ref(), right.as_ref(), |a, b| b.excess.cmp(&a.excess)))
+}
+
+/// Returns the number of processes by which a pod is ranked; `None` for a pod that the Summary does
+/// not contain. A number that its statistics lack counts as 0 (`processUsage` in `helpers.go`).
+pub fn process_count(pod: &RankedPod<'_>) -> Option<i64> {
+    let stats = pod.stats?;
+    Some(stats.process_stats.as_ref().and_then(|stats| stats.process_count).unwrap_or(0))
 }
 
 /// Orders `None` before `Some`, and two `Some` by `compare`.

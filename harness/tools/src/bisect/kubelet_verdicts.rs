@@ -39,15 +39,13 @@ impl KubeletVerdicts {
     pub fn inconclusive_reason(&self, kubelet: &str) -> String {
         let mut inconclusive = self.results(kubelet);
         inconclusive.retain(|result| Standing::from_verdict(result.verdict).is_none());
-        let times = match inconclusive.len() {
-            1 => String::new(),
-            times => format!(" {times} times"),
-        };
-        match inconclusive.last() {
-            Some(last) => format!("{}{times}, {}", last.verdict, last.why.trim_end()),
-            None => {
-                self.cluster_failure().map_or_else(|| "not run".to_owned(), |failure| failure.to_string())
+        let describe = |result: &CaseResult| format!("{}, {}", result.verdict, result.why.trim_end());
+        match &inconclusive[..] {
+            [only] => describe(only),
+            [.., last] => {
+                format!("no conclusive verdict in {} attempts; last: {}", inconclusive.len(), describe(last))
             }
+            [] => self.cluster_failure().map_or_else(|| "not run".to_owned(), |failure| failure.to_string()),
         }
     }
 
@@ -98,7 +96,9 @@ mod tests {
         );
         assert_eq!(
             verdicts.outcome("v1.32.13"),
-            ProbeOutcome::Inconclusive("inconclusive 2 times, why".to_owned())
+            ProbeOutcome::Inconclusive(
+                "no conclusive verdict in 2 attempts; last: inconclusive, why".to_owned()
+            )
         );
         assert_eq!(verdicts.outcome("v1.33.0"), ProbeOutcome::Inconclusive("not run".to_owned()));
         let failed = RunEventKind::ClusterFailed {

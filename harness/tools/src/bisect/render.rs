@@ -29,8 +29,10 @@ fn candidate_cells(search: &Search, index: usize) -> (String, String) {
     match &search.states[index] {
         CandidateState::Untested => {
             let verdict = match index {
-                0 => format!("given as {}", range.first.label()),
-                index if index + 1 == range.candidates.len() => format!("given as {}", range.last().label()),
+                0 => format!("given as {}", range.old_standing.label()),
+                index if index + 1 == range.candidates.len() => {
+                    format!("given as {}", range.new_standing().label())
+                }
                 _ => "not needed".to_owned(),
             };
             (verdict, "not tested".to_owned())
@@ -51,26 +53,28 @@ fn sentence(search: &Search, outcome: &KubeletSearchOutcome, case: &str) -> Stri
     let range = &search.range;
     let name = |index: usize| range.candidates[index].name.as_str();
     let end = range.candidates.len() - 1;
-    let (old, new) = (range.first.label(), range.last().label());
+    let (old, new) = (range.old_standing.label(), range.new_standing().label());
     match outcome {
-        KubeletSearchOutcome::Found { last, first } if last + 1 == *first && skips_minors(range, *last) => {
+        KubeletSearchOutcome::Found { last_old, first_new }
+            if last_old + 1 == *first_new && skips_minors(range, *last_old) =>
+        {
             format!(
                 "{case} is {old} on **{}** and {new} on **{}**. The versions between them were not searched: list them with --kubelet.",
-                name(*last),
-                name(*first)
+                name(*last_old),
+                name(*first_new)
             )
         }
-        KubeletSearchOutcome::Found { last, first } if last + 1 == *first => format!(
+        KubeletSearchOutcome::Found { last_old, first_new } if last_old + 1 == *first_new => format!(
             "**{}** is the first kubelet on which {case} is {new}; it is {old} on {}.",
-            name(*first),
-            name(*last)
+            name(*first_new),
+            name(*last_old)
         ),
-        KubeletSearchOutcome::Found { last, first } => {
-            let between: Vec<&str> = (last + 1..=*first).map(name).collect();
+        KubeletSearchOutcome::Found { last_old, first_new } => {
+            let between: Vec<&str> = (last_old + 1..=*first_new).map(name).collect();
             format!(
                 "The first kubelet on which {case} is {new} is one of **{}**: all of them but the last are inconclusive. It is {old} on {}.",
                 between.join("**, **"),
-                name(*last)
+                name(*last_old)
             )
         }
         KubeletSearchOutcome::EndMismatch(index) => {
@@ -116,9 +120,9 @@ mod tests {
         search.states[2] = answered(ProbeOutcome::Conclusive(Standing::Good, "passed".to_owned()));
         search.clusters = 1;
         let outcomes = [
-            KubeletSearchOutcome::Found { last: 0, first: 2 },
-            KubeletSearchOutcome::Found { last: 2, first: 3 },
-            KubeletSearchOutcome::Found { last: 0, first: 1 },
+            KubeletSearchOutcome::Found { last_old: 0, first_new: 2 },
+            KubeletSearchOutcome::Found { last_old: 2, first_new: 3 },
+            KubeletSearchOutcome::Found { last_old: 0, first_new: 1 },
             KubeletSearchOutcome::EndMismatch(0),
             KubeletSearchOutcome::EndInconclusive(4),
         ];

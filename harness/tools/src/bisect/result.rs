@@ -12,7 +12,7 @@ use super::search::{KubeletSearchOutcome, Search};
 pub struct BisectResult {
     /// `suite/case`.
     case: String,
-    /// KubeletSearchOutcome of the search.
+    /// Outcome of the search.
     outcome: BisectOutcome,
     /// Kubelets of the outcome: the last one with the verdict of the older end and the first one
     /// with the other verdict, or the end that is not as given.
@@ -40,7 +40,9 @@ impl BisectResult {
     /// Describes the outcome of a search for a case (`suite/case`), whose report is at a path.
     pub fn new(search: &Search, outcome: &KubeletSearchOutcome, case: String, report: &Path) -> Self {
         let (outcome, indices) = match *outcome {
-            KubeletSearchOutcome::Found { last, first } => (BisectOutcome::Found, vec![last, first]),
+            KubeletSearchOutcome::Found { last_old, first_new } => {
+                (BisectOutcome::Found, vec![last_old, first_new])
+            }
             KubeletSearchOutcome::EndMismatch(end) => (BisectOutcome::EndMismatch, vec![end]),
             KubeletSearchOutcome::EndInconclusive(end) => (BisectOutcome::EndInconclusive, vec![end]),
         };

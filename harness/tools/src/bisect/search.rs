@@ -1,5 +1,8 @@
 //! The search: which candidates share the next cluster, and the outcomes.
 
+use std::cmp::Reverse;
+use std::iter::repeat_with;
+
 use super::candidate::{KubeletCandidate, Standing};
 use super::search_range::SearchRange;
 use evictlab_cluster::OLDEST_KUBELET;
@@ -7,7 +10,7 @@ use evictlab_cluster::OLDEST_KUBELET;
 /// Maximum number of kubelets in a cluster: each is a node, and the host may be small.
 const MAX_KUBELETS_PER_CLUSTER: usize = 5;
 
-/// KubeletSearchOutcome of testing a kubelet.
+/// Outcome of testing a kubelet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProbeOutcome {
     /// A conclusive verdict and its name.
@@ -35,18 +38,25 @@ pub enum CandidateState {
 /// Result of a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KubeletSearchOutcome {
-    /// Indices of the last kubelet with the standing of the first end, and of the first kubelet
-    /// with the other. Kubelets in between are inconclusive.
+    /// The verdict changes between two kubelets. Kubelets in between are inconclusive.
     Found {
-        /// Index of the last kubelet with the standing of the first end.
-        last: usize,
-        /// Index of the first kubelet with the other standing.
-        first: usize,
+        /// Index of the last kubelet with the standing of the older end.
+        last_old: usize,
+        /// Index of the first kubelet with the standing of the newer end.
+        first_new: usize,
     },
     /// An end has another standing than given.
     EndMismatch(usize),
     /// An end is inconclusive.
     EndInconclusive(usize),
+}
+
+/// The next step of a search.
+enum KubeletStep {
+    /// Test the candidates with these indices in one cluster.
+    Test(Vec<usize>),
+    /// The search has ended.
+    Ended(KubeletSearchOutcome),
 }
 
 /// A search in a range of kubelets.
@@ -68,7 +78,8 @@ impl Search {
     }
 
     /// Tests candidates, one cluster after the other, until the search ends. `test` gets the number
-    /// of the cluster and its candidates, and returns an outcome for each.
+    /// of the cluster and its candidates, and returns an outcome for each; a candidate without an
+    /// outcome is inconclusive.
     ///
     /// # Errors
     ///
@@ -79,8 +90,8 @@ impl Search {
     ) -> Result<KubeletSearchOutcome, E> {
         loop {
             let indices = match self.next() {
-                Ok(indices) => indices,
-                Err(outcome) => return Ok(outcome),
+                KubeletStep::Test(indices) => indices,
+                KubeletStep::Ended(outcome) => return Ok(outcome),
             };
             let candidates: Vec<_> =
                 indices.iter().map(|index| self.range.candidates[*index].clone()).collect();
@@ -88,7 +99,9 @@ impl Search {
             let cluster_created =
                 outcomes.iter().any(|outcome| !matches!(outcome, ProbeOutcome::Unavailable(_)));
             self.clusters += usize::from(cluster_created);
-            for (index, outcome) in indices.into_iter().zip(outcomes) {
+            // A candidate that stays untested would be tested for ever.
+            let missing = repeat_with(|| ProbeOutcome::Inconclusive("no verdict".to_owned()));
+            for (index, outcome) in indices.into_iter().zip(outcomes.into_iter().chain(missing)) {
                 self.states[index] = CandidateState::Tested { outcome, cluster: self.clusters };
             }
         }
@@ -99,34 +112,34 @@ impl Search {
         match &self.states[index] {
             CandidateState::Tested { outcome: ProbeOutcome::Conclusive(standing, _), .. } => Some(*standing),
             CandidateState::Tested { .. } => None,
-            CandidateState::Untested if index == 0 => Some(self.range.first),
-            CandidateState::Untested if index + 1 == self.states.len() => Some(self.range.last()),
+            CandidateState::Untested if index == 0 => Some(self.range.old_standing),
+            CandidateState::Untested if index + 1 == self.states.len() => Some(self.range.new_standing()),
             CandidateState::Untested => None,
         }
     }
 
-    fn is_untried(&self, index: usize) -> bool {
+    fn is_untested(&self, index: usize) -> bool {
         self.states[index] == CandidateState::Untested
     }
 
-    /// Returns the indices of the candidates for the next cluster, or the result of the search.
-    fn next(&self) -> Result<Vec<usize>, KubeletSearchOutcome> {
+    /// Returns the candidates for the next cluster, or the result of the search.
+    fn next(&self) -> KubeletStep {
         let end = self.states.len() - 1;
-        for (index, expected) in [(0, self.range.first), (end, self.range.last())] {
+        for (index, given) in [(0, self.range.old_standing), (end, self.range.new_standing())] {
             match self.standing(index) {
-                None => return Err(KubeletSearchOutcome::EndInconclusive(index)),
-                Some(standing) if standing != expected => {
-                    return Err(KubeletSearchOutcome::EndMismatch(index));
+                None => return KubeletStep::Ended(KubeletSearchOutcome::EndInconclusive(index)),
+                Some(standing) if standing != given => {
+                    return KubeletStep::Ended(KubeletSearchOutcome::EndMismatch(index));
                 }
                 Some(_) => {}
             }
         }
-        let differs = |index: &usize| self.standing(*index) == Some(self.range.last());
-        let first = (0..=end).find(differs).unwrap_or(end);
-        let last = (0..first).rev().find(|index| self.standing(*index) == Some(self.range.first));
-        let last = last.unwrap_or(0);
-        let inside: Vec<usize> = (last + 1..first).filter(|index| self.is_untried(*index)).collect();
-        let ends: Vec<usize> = [last, first].into_iter().filter(|index| self.is_untried(*index)).collect();
+        let has = |index: &usize, standing| self.standing(*index) == Some(standing);
+        let first_new = (0..=end).find(|index| has(index, self.range.new_standing())).unwrap_or(end);
+        let last_old = (0..first_new).rfind(|index| has(index, self.range.old_standing)).unwrap_or(0);
+        let inside: Vec<usize> = (last_old + 1..first_new).filter(|index| self.is_untested(*index)).collect();
+        let ends: Vec<usize> =
+            [last_old, first_new].into_iter().filter(|index| self.is_untested(*index)).collect();
         let mut indices = self.choose(&inside, &ends);
         for index in ends {
             if indices.len() < MAX_KUBELETS_PER_CLUSTER && self.can_share(&indices, index) {
@@ -134,25 +147,30 @@ impl Search {
             }
         }
         indices.sort_unstable();
-        if indices.is_empty() { Err(KubeletSearchOutcome::Found { last, first }) } else { Ok(indices) }
+        match indices.is_empty() {
+            true => KubeletStep::Ended(KubeletSearchOutcome::Found { last_old, first_new }),
+            false => KubeletStep::Test(indices),
+        }
     }
 
     /// Chooses candidates from `inside`, the untested ones between the two that are known to
     /// differ, that can share a cluster and leave the fewest candidates in the worst case; among
     /// equals, those whose cluster also has room for more of the untested `ends`.
     fn choose(&self, inside: &[usize], ends: &[usize]) -> Vec<usize> {
-        let cost = |(chosen, whole): (Vec<usize>, usize)| {
-            let indices: Vec<usize> = chosen.iter().map(|at| inside[*at]).collect();
-            let with = ends.iter().filter(|end| self.can_share(&indices, **end)).count();
-            ((widest_gap(&chosen, whole), usize::MAX - with), indices)
-        };
-        let windows = (0..inside.len()).map(|oldest| {
+        let choices = (0..inside.len()).map(|oldest| {
             let window =
                 inside[oldest..].iter().take_while(|index| self.can_share(&inside[oldest..=oldest], **index));
-            let chosen = spread_evenly(window.count()).into_iter().map(|at| oldest + at).collect();
-            (chosen, inside.len())
+            let places: Vec<usize> =
+                spread_evenly(window.count()).into_iter().map(|place| oldest + place).collect();
+            let indices: Vec<usize> = places.iter().map(|place| inside[*place]).collect();
+            Choice {
+                gap: widest_gap(&places, inside.len()),
+                ends: ends.iter().filter(|end| self.can_share(&indices, **end)).count(),
+                indices,
+            }
         });
-        windows.map(cost).min_by_key(|(cost, _)| *cost).map(|(_, indices)| indices).unwrap_or_default()
+        let best = choices.min_by_key(|choice| (choice.gap, Reverse(choice.ends)));
+        best.map(|choice| choice.indices).unwrap_or_default()
     }
 
     /// Returns whether a candidate can share a cluster with the others: the API server has the
@@ -163,28 +181,30 @@ impl Search {
     }
 }
 
-impl SearchRange {
-    /// Returns the given standing of the last kubelet.
-    pub fn last(&self) -> Standing {
-        self.first.opposite()
-    }
+/// Candidates that can share a cluster.
+struct Choice {
+    indices: Vec<usize>,
+    /// Number of candidates that remain in the worst case.
+    gap: usize,
+    /// Number of untested ends for which the cluster has room.
+    ends: usize,
 }
 
 /// Returns the indices to test of `count` candidates: all, or as many as share a cluster, evenly
 /// spread.
 fn spread_evenly(count: usize) -> Vec<usize> {
-    let tried = count.min(MAX_KUBELETS_PER_CLUSTER);
-    if tried == count {
+    let tested = count.min(MAX_KUBELETS_PER_CLUSTER);
+    if tested == count {
         return (0..count).collect();
     }
-    (1..=tried).map(|nth| nth * (count + 1) / (tried + 1) - 1).collect()
+    (1..=tested).map(|nth| nth * (count + 1) / (tested + 1) - 1).collect()
 }
 
-/// Returns how many of `whole` candidates remain in the worst case after testing `tried`.
-fn widest_gap(tried: &[usize], whole: usize) -> usize {
+/// Returns how many of `whole` candidates remain in the worst case after testing `tested`.
+fn widest_gap(tested: &[usize], whole: usize) -> usize {
     let mut from = 0;
     let mut widest = 0;
-    for at in tried.iter().copied().chain([whole]) {
+    for at in tested.iter().copied().chain([whole]) {
         widest = widest.max(at - from);
         from = at + 1;
     }
@@ -246,7 +266,7 @@ pub(super) mod tests {
     fn three_versions_need_one_cluster() {
         let range = range(&["v1.31.14", "v1.32.13", "v1.36.2"]);
         let (outcome, clusters) = run_search(range, |name| Some(name < "v1.32"));
-        assert_eq!(outcome, KubeletSearchOutcome::Found { last: 0, first: 1 });
+        assert_eq!(outcome, KubeletSearchOutcome::Found { last_old: 0, first_new: 1 });
         assert_eq!(clusters, [["v1.31.14", "v1.32.13"]], "1.36 cannot share their cluster and is not needed");
     }
 
@@ -256,7 +276,7 @@ pub(super) mod tests {
         let names: Vec<&str> = versions.iter().map(String::as_str).collect();
         for (first, changed) in versions.iter().enumerate().skip(1) {
             let (outcome, clusters) = run_search(range(&names), |name| Some(*name < **changed));
-            assert_eq!(outcome, KubeletSearchOutcome::Found { last: first - 1, first });
+            assert_eq!(outcome, KubeletSearchOutcome::Found { last_old: first - 1, first_new: first });
             assert!(clusters.len() <= 3, "{clusters:?}");
             for cluster in &clusters {
                 let minor = |name: &String| name[3..5].parse::<u32>().unwrap();
@@ -273,7 +293,7 @@ pub(super) mod tests {
         let all: Vec<KubeletCandidate> = (0..30).map(|n| binary(&format!("./{n:02}"), "v1.33.0")).collect();
         let range = ordered(all[29].clone(), all[0].clone(), all).unwrap();
         let (outcome, clusters) = run_search(range, |name| Some(name < "./17"));
-        assert_eq!(outcome, KubeletSearchOutcome::Found { last: 16, first: 17 });
+        assert_eq!(outcome, KubeletSearchOutcome::Found { last_old: 16, first_new: 17 });
         assert!(clusters.len() <= 2 && clusters.iter().all(|cluster| cluster.len() <= 5), "{clusters:?}");
     }
 
@@ -281,7 +301,7 @@ pub(super) mod tests {
     fn skips_inconclusive_kubelets() {
         let range = range(&["v1.30.0", "v1.31.0", "v1.32.0", "v1.33.0"]);
         let (outcome, _) = run_search(range, |name| (name != "v1.31.0").then_some(name < "v1.32"));
-        assert_eq!(outcome, KubeletSearchOutcome::Found { last: 0, first: 2 });
+        assert_eq!(outcome, KubeletSearchOutcome::Found { last_old: 0, first_new: 2 });
     }
 
     #[test]
@@ -299,9 +319,16 @@ pub(super) mod tests {
         });
         assert_eq!(
             outcome.now_or_never().unwrap().unwrap(),
-            KubeletSearchOutcome::Found { last: 0, first: 2 }
+            KubeletSearchOutcome::Found { last_old: 0, first_new: 2 }
         );
         assert_eq!(search.clusters, 2, "one cluster for each end");
+    }
+
+    #[test]
+    fn a_kubelet_without_an_outcome_is_inconclusive() {
+        let mut search = Search::new(range(&["v1.31.14", "v1.32.13"]));
+        let outcome = search.run(async |_, _: &[KubeletCandidate]| Ok::<_, Infallible>(vec![]));
+        assert_eq!(outcome.now_or_never().unwrap().unwrap(), KubeletSearchOutcome::EndInconclusive(0));
     }
 
     #[test]
@@ -312,7 +339,7 @@ pub(super) mod tests {
         assert_eq!(run_search(range(&versions), |_| None).0, KubeletSearchOutcome::EndInconclusive(0));
         // The versions are too far apart to share a cluster.
         let (outcome, clusters) = run_search(range(&["v1.27.16", "v1.36.2"]), |name| Some(name < "v1.30"));
-        assert_eq!((outcome, clusters.len()), (KubeletSearchOutcome::Found { last: 0, first: 1 }, 2));
+        assert_eq!((outcome, clusters.len()), (KubeletSearchOutcome::Found { last_old: 0, first_new: 1 }, 2));
     }
 
     #[test]

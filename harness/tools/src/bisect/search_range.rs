@@ -9,8 +9,15 @@ use super::candidate::{KubeletCandidate, Standing};
 pub struct SearchRange {
     /// Kubelets from old to new, at least two.
     pub candidates: Vec<KubeletCandidate>,
-    /// Given standing of the first kubelet; the last one has the opposite.
-    pub first: Standing,
+    /// Given standing of the oldest kubelet; the newest one has the opposite.
+    pub old_standing: Standing,
+}
+
+impl SearchRange {
+    /// Returns the given standing of the newest kubelet.
+    pub fn new_standing(&self) -> Standing {
+        self.old_standing.opposite()
+    }
 }
 
 /// Kubelets that do not form a range.
@@ -59,9 +66,9 @@ pub fn ordered(
     let index =
         |end: &KubeletCandidate| all.iter().position(|other| other.name == end.name).unwrap_or_default();
     let (good_at, bad_at) = (index(&good), index(&bad));
-    let first = if good_at < bad_at { Standing::Good } else { Standing::Bad };
+    let old_standing = if good_at < bad_at { Standing::Good } else { Standing::Bad };
     let candidates = all[good_at.min(bad_at)..=good_at.max(bad_at)].to_vec();
-    Ok(SearchRange { candidates, first })
+    Ok(SearchRange { candidates, old_standing })
 }
 
 fn same_version(one: &KubeletCandidate, other: &KubeletCandidate) -> OrderError {
@@ -82,16 +89,19 @@ mod tests {
         let between = ["v1.36.2", "v1.30.0", "v1.37.0", "v1.37.0-rc.1", "v1.32.13"].map(release).to_vec();
         let range = ordered(release("v1.37.0"), release("v1.31.14"), between.clone()).unwrap();
         assert_eq!(names(&range), ["v1.31.14", "v1.32.13", "v1.36.2", "v1.37.0-rc.1", "v1.37.0"]);
-        assert_eq!(range.first, Standing::Bad);
+        assert_eq!(range.old_standing, Standing::Bad);
         let range = ordered(release("v1.31.14"), release("v1.36.2"), between).unwrap();
-        assert_eq!((names(&range), range.first), (vec!["v1.31.14", "v1.32.13", "v1.36.2"], Standing::Good));
+        assert_eq!(
+            (names(&range), range.old_standing),
+            (vec!["v1.31.14", "v1.32.13", "v1.36.2"], Standing::Good)
+        );
     }
 
     #[test]
     fn keeps_the_order_of_binaries_of_one_version() {
         let [a, b, c] = ["./a", "./b", "./c"].map(|name| binary(name, "v1.33.0-alpha.1+5"));
         let range = ordered(c.clone(), a.clone(), vec![a.clone(), b.clone(), c.clone()]).unwrap();
-        assert_eq!((names(&range), range.first), (vec!["./a", "./b", "./c"], Standing::Bad));
+        assert_eq!((names(&range), range.old_standing), (vec!["./a", "./b", "./c"], Standing::Bad));
         let error = ordered(a.clone(), c.clone(), vec![]).unwrap_err();
         assert_eq!(error, OrderError::SameVersion("./a".into(), "./c".into(), "v1.33.0-alpha.1+5".into()));
         let other = binary("./d", "v1.33.0-alpha.1+6");

@@ -39,7 +39,7 @@ pub enum CheckState {
     Ok,
     /// A run may fail.
     Warn,
-    /// Every run on kind fails.
+    /// A run on kind fails.
     Fail,
     /// The check was not possible.
     Unknown,

@@ -6,8 +6,10 @@ use serde_json::{Map, Value};
 
 use evictlab_case::positions::PathSegment;
 use evictlab_case::yaml_path;
-use evictlab_case::{CONTAINER_LISTS, Case, LoadedCase, PressureMechanism, PressureSignal, Problem};
+use evictlab_case::{Case, LoadedCase, NodeSetup, PressureMechanism, PressureSignal, Problem};
 use evictlab_cluster::SkewError;
+
+use super::images::{NamedImage, images};
 
 /// The script sets thresholds, so that they do not apply to the control plane.
 const THRESHOLD_FIELDS: [&str; 3] = ["evictionHard", "evictionSoft", "evictionSoftGracePeriod"];
@@ -76,22 +78,24 @@ fn listed(problems: &[Problem]) -> impl fmt::Display {
 
 /// Rejects a case that needs more than kind and kubectl.
 pub(crate) fn check(loaded: &LoadedCase, image: &dyn Fn(&str) -> String) -> Result<(), ExportError> {
-    let mut checker = Checker { loaded, problems: vec![] };
-    checker.setup(&loaded.case);
-    checker.steps(&loaded.case);
-    checker.pods(&loaded.case, image);
+    let mut checker = ExportChecker { loaded, problems: vec![] };
+    checker.check_setup(&loaded.case);
+    checker.check_node(&loaded.case.node);
+    checker.check_steps(&loaded.case);
+    checker.check_pods(&loaded.case);
+    checker.check_images(&loaded.case, image);
     match checker.problems.is_empty() {
         true => Ok(()),
         false => Err(ExportError::Unsupported { case: loaded.id(), problems: checker.problems }),
     }
 }
 
-struct Checker<'a> {
+struct ExportChecker<'a> {
     loaded: &'a LoadedCase,
     problems: Vec<Problem>,
 }
 
-impl Checker<'_> {
+impl ExportChecker<'_> {
     fn reject_if(&mut self, condition: bool, path: &[PathSegment], what: &str) {
         if condition {
             let places = vec![self.loaded.span(path, "")];
@@ -99,7 +103,7 @@ impl Checker<'_> {
         }
     }
 
-    fn setup(&mut self, case: &Case) {
+    fn check_setup(&mut self, case: &Case) {
         self.reject_if(
             !case.faults.is_empty(),
             yaml_path!["faults"],
@@ -107,14 +111,6 @@ impl Checker<'_> {
         );
         let what = "static pods are files on a node, which kubectl does not write";
         self.reject_if(!case.static_pods.is_empty(), yaml_path!["static-pods"], what);
-        let what = "kind does not limit the memory of a node";
-        self.reject_if(case.node.memory.is_some(), yaml_path!["node", "memory"], what);
-        let what = "kind does not give a node an imagefs of its own";
-        self.reject_if(case.node.file_systems.is_some(), yaml_path!["node", "file-systems"], what);
-        let what = "huge pages are reserved on the host of a kind node, before its kubelet starts";
-        self.reject_if(case.node.huge_pages.is_some(), yaml_path!["node", "huge-pages"], what);
-        let what = "extended resources are added to the node while the case runs";
-        self.reject_if(!case.node.capacity.is_empty(), yaml_path!["node", "capacity"], what);
         for field in THRESHOLD_FIELDS {
             let what = "thresholds of the case would also apply to the control plane";
             self.reject_if(
@@ -138,7 +134,29 @@ impl Checker<'_> {
         self.reject_if(both, yaml_path!["pressure", "hard-distance"], "the script sets only one threshold");
     }
 
-    fn steps(&mut self, case: &Case) {
+    fn check_node(&mut self, node: &NodeSetup) {
+        let NodeSetup { memory, huge_pages, swap, capacity, unused_image, file_systems } = node;
+        for (field, is_stated, what) in [
+            ("memory", memory.is_some(), "kind does not limit the memory of a node"),
+            (
+                "huge-pages",
+                huge_pages.is_some(),
+                "huge pages are reserved on the host of a kind node, before its kubelet starts",
+            ),
+            ("swap", swap.is_some(), "swap space is that of the host, which the script does not check"),
+            (
+                "capacity",
+                !capacity.is_empty(),
+                "extended resources are added to the node while the case runs",
+            ),
+            ("unused-image", unused_image.is_some(), "evictlab makes the unused image for the node"),
+            ("file-systems", file_systems.is_some(), "kind does not give a node an imagefs of its own"),
+        ] {
+            self.reject_if(is_stated, yaml_path!["node", field], what);
+        }
+    }
+
+    fn check_steps(&mut self, case: &Case) {
         for (place, step) in case.steps.iter().enumerate() {
             let what = match &step.action {
                 None => "a step waits for a condition that only evictlab evaluates".to_owned(),
@@ -158,18 +176,11 @@ impl Checker<'_> {
         self.reject_if(counted, yaml_path!["expect", "rate"], "the case evaluates several runs");
     }
 
-    fn pods(&mut self, case: &Case, image: &dyn Fn(&str) -> String) {
+    fn check_pods(&mut self, case: &Case) {
         for (place, pod) in case.pods.iter().enumerate() {
             let is_generated = pod.get("metadata").is_some_and(|metadata| metadata.get("name").is_none());
             let path = yaml_path!["pods", place, "metadata", "generateName"];
             self.reject_if(is_generated, path, "the script names its pods");
-            for list in CONTAINER_LISTS {
-                let containers = pod.get("spec").and_then(|spec| spec.get(list)).and_then(Value::as_array);
-                for (item, container) in containers.into_iter().flatten().enumerate() {
-                    let path = yaml_path!["pods", place, "spec", list, item, "image"];
-                    self.image(container.get("image").and_then(Value::as_str), image, path);
-                }
-            }
         }
         for (place, ephemeral) in case.ephemeral_containers.iter().enumerate() {
             let inside = |field: &str| yaml_path!["ephemeral-containers", place, "container", field].to_vec();
@@ -178,13 +189,13 @@ impl Checker<'_> {
                 let what = format!("`kubectl debug` cannot set `{field}` of an ephemeral container");
                 self.reject_if(true, &inside(field), &what);
             }
-            let name = container.get("image").and_then(Value::as_str);
-            self.image(name, image, &inside("image"));
         }
     }
 
-    fn image(&mut self, name: Option<&str>, image: &dyn Fn(&str) -> String, path: &[PathSegment]) {
-        let local = name.is_some_and(|name| image(name).starts_with("localhost/"));
-        self.reject_if(local, path, "no registry has this image");
+    fn check_images(&mut self, case: &Case, full_name: &dyn Fn(&str) -> String) {
+        for NamedImage { name, path } in images(case) {
+            let is_local = full_name(&name).starts_with("localhost/");
+            self.reject_if(is_local, &path, "no registry has this image");
+        }
     }
 }

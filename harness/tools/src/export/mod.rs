@@ -8,6 +8,7 @@ mod check;
 mod cluster;
 mod expectations;
 mod host_info;
+mod images;
 mod kind_config;
 mod manifests;
 mod recipe;

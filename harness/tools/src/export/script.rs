@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::cluster::{ExportCluster, Worker};
 use super::expectations::{expected, facts, shown_by};
+use super::images::images;
 use super::manifests::expand_variables;
 use super::signal::{flag, sed_expression, unit};
 use evictlab_case::{Case, EphemeralContainer, LoadedCase, Pressure};
@@ -60,7 +61,7 @@ kubectl create -f manifests.yaml
         name = shell_quote(std::slice::from_ref(&cluster.name)),
         workers = quoted_list(&workers),
         namespaces = quoted_list(&namespaces),
-        images = quoted_list(&images(case, image)),
+        images = quoted_list(&full_image_names(case, image)),
         pressure = case.pressure.as_ref().map(threshold_commands).unwrap_or_default(),
         ephemeral = ephemeral(case, ramp, image),
         results = results(case, cluster),
@@ -184,28 +185,11 @@ fn wrap(text: &str) -> Vec<String> {
 }
 
 /// Returns the full names of all images without duplicates.
-fn images(case: &Case, image: &dyn Fn(&str) -> String) -> Vec<String> {
-    let mut names = vec![];
-    let ephemeral =
-        case.ephemeral_containers.iter().map(|ephemeral| Value::Object(ephemeral.container.clone()));
-    let all =
-        case.pods.iter().chain(&case.objects).map(|object| Value::Object(object.clone())).chain(ephemeral);
-    all.for_each(|object| collect_images(&object, &mut names));
-    let mut whole: Vec<String> = names.iter().map(|name| image(name)).collect();
-    whole.sort();
-    whole.dedup();
-    whole
-}
-
-fn collect_images(value: &Value, names: &mut Vec<String>) {
-    match value {
-        Value::Object(map) => map.iter().for_each(|(field, inner)| match inner {
-            Value::String(name) if field == "image" => names.push(name.clone()),
-            inner => collect_images(inner, names),
-        }),
-        Value::Array(list) => list.iter().for_each(|inner| collect_images(inner, names)),
-        _ => {}
-    }
+fn full_image_names(case: &Case, image: &dyn Fn(&str) -> String) -> Vec<String> {
+    let mut names: Vec<String> = images(case).iter().map(|named| image(&named.name)).collect();
+    names.sort();
+    names.dedup();
+    names
 }
 
 /// Returns the commands that set the threshold of every worker from its available amount, in the

@@ -220,16 +220,43 @@ fn reports_every_unsupported_line() {
     assert_eq!(lines.matches("drain.yaml:").count(), 4, "{lines}");
 }
 
+/// Returns the error of the export of a case with these keys.
+fn refused_text(keys: &str) -> String {
+    let text = format!("name: mine\nabout: Mine.\n{keys}expect: {{evicted: [a]}}\n");
+    let case = evictlab_case::parse("own", "own/mine.yaml", "own/mine.yaml", text.as_bytes()).unwrap();
+    let catalog = ImageCatalog::load(None).unwrap();
+    let exported = recipe(&case, &[kubelet("v1.32.13")], &HOST, &|image| catalog.case_image(image));
+    exported.unwrap_err().to_string()
+}
+
+const POD: &str = "pods:\n  - metadata: {name: a}\n    spec:\n      containers:\n";
+
 /// Others could not use the export.
 #[test]
 fn rejects_images_without_registry() {
-    let text = "name: mine\nabout: Mine.\npods:\n  - metadata: {name: a}\n    spec:\n      containers:\n        - {name: c, image: stress:1}\nexpect: {evicted: [a]}\n";
-    let case = evictlab_case::parse("own", "own/mine.yaml", "own/mine.yaml", text.as_bytes()).unwrap();
-    let catalog = ImageCatalog::load(None).unwrap();
-    let error = recipe(&case, &[kubelet("v1.32.13")], &HOST, &|image| catalog.case_image(image))
-        .unwrap_err()
-        .to_string();
-    assert!(error.contains("no registry has this image") && error.contains("own/mine.yaml:7:"), "{error}");
+    let pod = format!("{POD}        - {{name: c, image: stress:1}}\n");
+    let template = "template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: stress:1}]}}";
+    let object = format!(
+        "{POD}        - {{name: c, image: agnhost:2.52}}\nobjects:\n  - apiVersion: apps/v1\n    kind: Deployment\n    metadata: {{name: d}}\n    spec: {{selector: {{matchLabels: {{a: b}}}}, {template}}}\n"
+    );
+    for (keys, line) in [(pod, 7), (object, 12)] {
+        let error = refused_text(&keys);
+        assert!(error.contains("no registry has this image"), "{error}");
+        assert!(error.contains(&format!("own/mine.yaml:{line}:")), "{error}");
+    }
+}
+
+#[test]
+fn rejects_every_setting_of_the_node() {
+    for (setting, says) in [
+        ("swap: 1Gi", "swap space is that of the host"),
+        ("unused-image: 10Mi", "evictlab makes the unused image"),
+        ("huge-pages: 2Mi", "huge pages are reserved on the host"),
+    ] {
+        let keys = format!("{POD}        - {{name: c, image: agnhost:2.52}}\nnode: {{{setting}}}\n");
+        let error = refused_text(&keys);
+        assert!(error.contains(says) && error.contains("own/mine.yaml:8:"), "{setting}: {error}");
+    }
 }
 
 /// Every export is valid for shells and YAML parsers and contains no variable.

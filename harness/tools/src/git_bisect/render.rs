@@ -6,7 +6,7 @@ use evictlab_report::words::{count, markdown_code, markdown_table};
 
 use super::culprit::Culprit;
 use super::repository::{Commit, short};
-use super::search::{CommitSearch, SearchOutcome, steps};
+use super::search::{CommitSearch, SearchOutcome, remaining_tests};
 use super::search_file::{CommitResult, TestedCommit};
 use super::tries::{BadIf, Tries};
 use crate::bisect::Standing;
@@ -18,10 +18,10 @@ const MODELLED: &str = "The kubelets were modelled by the versions that they rep
 pub(super) fn progress(search: &CommitSearch, commit: &Commit, left: usize) -> String {
     let name = format!("{} {}", short(&commit.id), commit.subject);
     let standing = match &commit.id {
-        id if *id == search.old => search.first,
-        id if *id == search.new => search.first.opposite(),
+        id if *id == search.old => search.old_standing,
+        id if *id == search.new => search.old_standing.opposite(),
         _ => {
-            let steps = count(steps(left) as usize, "step");
+            let steps = count(remaining_tests(left) as usize, "step");
             return format!("{} left, about {steps}: {name}", count(left, "commit"));
         }
     };
@@ -72,20 +72,20 @@ fn cells(tested: &TestedCommit) -> [String; 4] {
 fn sentence(search: &CommitSearch, outcome: &SearchOutcome) -> String {
     let case = &search.file.options.case;
     let (old, new) = (short(&search.old), short(&search.new));
-    let last = search.first.opposite().label();
+    let new_standing = search.old_standing.opposite().label();
     match outcome {
         SearchOutcome::Found(commit) => {
-            format!("**{}** is the first commit on which {case} is {last}.", short(commit))
+            format!("**{}** is the first commit on which {case} is {new_standing}.", short(commit))
         }
         SearchOutcome::OneOf(commits) => {
             let names: Vec<&str> = commits.iter().map(|commit| short(commit)).collect();
             let names = names.join("**, **");
             format!(
-                "The first commit on which {case} is {last} is one of **{names}**: all of them but the last were skipped."
+                "The first commit on which {case} is {new_standing} is one of **{names}**: all of them but the last were skipped."
             )
         }
         SearchOutcome::EndMismatch(end) => {
-            let given = if *end == search.old { search.first } else { search.first.opposite() };
+            let given = if *end == search.old { search.old_standing } else { search.old_standing.opposite() };
             let (given, found) = (given.label(), given.opposite().label());
             format!(
                 "{} was given as {given} and is {found}: no search is possible between {old} and {new}.",
@@ -169,7 +169,7 @@ mod tests {
             ),
         ];
         let repository = Repository::at("/src/.git".as_ref());
-        CommitSearch { repository, file, old: id('1'), new: id('9'), first: Standing::Good }
+        CommitSearch { repository, file, old: id('1'), new: id('9'), old_standing: Standing::Good }
     }
 
     #[test]

@@ -20,7 +20,7 @@ pub struct CommitSearch {
     /// Id of the newer end.
     pub new: String,
     /// Given standing of the older end; the newer one has the opposite.
-    pub first: Standing,
+    pub old_standing: Standing,
 }
 
 /// The next step of a search.
@@ -42,7 +42,7 @@ pub(super) enum Step {
 pub enum SearchOutcome {
     /// The first commit with the standing of the newer end.
     Found(String),
-    /// It is one of these commits; all but the last were skipped.
+    /// The first commit is one of these; all but the last were skipped.
     OneOf(Vec<String>),
     /// An end has another standing than given.
     EndMismatch(String),
@@ -60,10 +60,10 @@ impl CommitSearch {
     pub fn new(repository: Repository, file: SearchFile, names: (&str, &str)) -> Result<Self, GitError> {
         let (good, bad) = (file.options.good.clone(), file.options.bad.clone());
         if repository.is_ancestor(&good, &bad)? {
-            return Ok(Self { repository, file, old: good, new: bad, first: Standing::Good });
+            return Ok(Self { repository, file, old: good, new: bad, old_standing: Standing::Good });
         }
         if repository.is_ancestor(&bad, &good)? {
-            return Ok(Self { repository, file, old: bad, new: good, first: Standing::Bad });
+            return Ok(Self { repository, file, old: bad, new: good, old_standing: Standing::Bad });
         }
         Err(repository.unrelated(names))
     }
@@ -74,7 +74,7 @@ impl CommitSearch {
     /// # Errors
     /// git fails.
     pub(super) fn next(&self) -> Result<Step, GitError> {
-        let ends = [(&self.new, self.first.opposite()), (&self.old, self.first)];
+        let ends = [(&self.new, self.old_standing.opposite()), (&self.old, self.old_standing)];
         for (end, expected) in ends {
             match self.result(end) {
                 None => return Ok(Step::Test { commit: end.clone(), left: self.candidates()?.len() }),
@@ -98,31 +98,32 @@ impl CommitSearch {
     /// Returns the next step between two ends with the given standings.
     fn next_between(&self) -> Result<Step, GitError> {
         let candidates = self.candidates()?;
-        let newest = self.newest().to_owned();
+        let known_new = self.earliest_known_new().to_owned();
         if candidates.is_empty() {
-            return Ok(Step::Ended(SearchOutcome::Found(newest)));
+            return Ok(Step::Ended(SearchOutcome::Found(known_new)));
         }
         let (untested, mut skipped): (Vec<_>, Vec<_>) =
             candidates.into_iter().partition(|commit| self.result(commit).is_none());
         if untested.is_empty() {
-            skipped.push(newest);
+            skipped.push(known_new);
             return Ok(Step::Ended(SearchOutcome::OneOf(skipped)));
         }
         let commit = untested[position(untested.len(), skipped.len())].clone();
         Ok(Step::Test { commit, left: untested.len() })
     }
 
-    /// Returns the commits that may be the result besides the newest one, the best to test first.
+    /// Returns the commits that may be the result besides [`Self::earliest_known_new`], the best to
+    /// test first.
     fn candidates(&self) -> Result<Vec<String>, GitError> {
-        let of_old = self.with_standing(self.first).map(|tested| tested.commit.as_str());
+        let of_old = self.with_standing(self.old_standing).map(|tested| tested.commit.as_str());
         let old: Vec<&str> = of_old.chain([self.old.as_str()]).collect();
-        self.repository.candidates(self.newest(), &old, self.file.options.first_parent)
+        self.repository.candidates(self.earliest_known_new(), &old, self.file.options.first_parent)
     }
 
-    /// Returns the oldest commit with the standing of the newer end so far: each is an ancestor of
-    /// the one before.
-    fn newest(&self) -> &str {
-        let of_new = self.with_standing(self.first.opposite()).last();
+    /// Returns the oldest commit that is known to have the standing of the newer end; the newer end
+    /// itself if none was tested. Each tested one is an ancestor of the one before.
+    fn earliest_known_new(&self) -> &str {
+        let of_new = self.with_standing(self.old_standing.opposite()).last();
         of_new.map_or(&self.new, |tested| &tested.commit)
     }
 
@@ -145,17 +146,18 @@ impl CommitSearch {
     }
 }
 
-/// Returns the index of the candidate to test, of `untested` ones, the best one first. The
-/// neighbours of a commit that does not build often do not build either, so the index after
-/// `skipped` ones is somewhere else, with the better ones preferred as git's `skip` prefers them
-/// (`skip_away` in git's bisect.c), but not at random.
+/// Returns the index of the candidate to test, of `untested` ones, the best one first.
+///
+/// The neighbours of a commit that does not build often do not build either. After `skipped` ones,
+/// the index is therefore somewhere else. Better candidates are preferred, as by git's `skip`
+/// (`skip_away` in git's bisect.c), but the choice is not random.
 fn position(untested: usize, skipped: usize) -> usize {
     let share = (skipped as f64 * GOLDEN_RATIO).fract().powf(1.5);
     ((untested as f64 * share) as usize).min(untested - 1)
 }
 
-/// Returns the number of commits that remain to be tested if all build, about.
-pub(super) fn steps(left: usize) -> u32 {
+/// Returns the approximate number of tests that remain if every commit builds.
+pub(super) fn remaining_tests(left: usize) -> u32 {
     (left + 1).next_power_of_two().trailing_zeros()
 }
 
@@ -172,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_are_the_logarithm_of_the_commits() {
-        assert_eq!([0, 1, 2, 3, 4, 7, 8, 40].map(steps), [0, 1, 2, 2, 3, 3, 4, 6]);
+    fn remaining_tests_are_the_logarithm_of_the_commits() {
+        assert_eq!([0, 1, 2, 3, 4, 7, 8, 40].map(remaining_tests), [0, 1, 2, 2, 3, 3, 4, 6]);
     }
 }

@@ -66,7 +66,7 @@ impl ChangeKind {
 
 /// A change.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct NodeChange {
+pub(super) struct WatchChange {
     /// Time of observation.
     pub at: Timestamp,
     /// Name of the node; empty for changes of the whole cluster.

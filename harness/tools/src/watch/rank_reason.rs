@@ -1,7 +1,7 @@
 //! Reasons for the rank of a pod.
 
 use evictlab_rules::KubeletVersion;
-use evictlab_rules::ranking::{RankedPod, RequestComparison, compare_with_request};
+use evictlab_rules::ranking::{RankedPod, RequestComparison, compare_with_request, process_count};
 use evictlab_rules::threshold::{FsLayout, Resource, Signal};
 
 use evictlab_explain::amount;
@@ -19,8 +19,7 @@ pub(super) fn rank_reason(
     let priority = format!("priority {}", ranked.pod.priority());
     let resource = signal.resource();
     if resource == Resource::Pids {
-        let count = ranked.stats.and_then(|stats| stats.process_stats.as_ref()?.process_count);
-        return match count {
+        return match process_count(ranked) {
             Some(count) => format!("{priority}, {}", amount(count, resource)),
             None => format!("{priority}, {NO_STATISTICS}: ranked before pods of equal priority"),
         };
@@ -47,19 +46,29 @@ pub(super) fn ranking_order(signal: Signal) -> &'static str {
 }
 
 fn against_request(measure: &RequestComparison, resource: Resource) -> String {
-    let say = |value: i64| amount(value, resource);
+    let format = |value: i64| amount(value, resource);
     let (usage, request, excess) = (measure.usage.value(), measure.request.value(), measure.excess.value());
     match (request, measure.exceeds) {
         (0, false) => "uses nothing, requests nothing".to_owned(),
         (0, true) => {
-            format!("exceeds its request by {} (uses {}, requests nothing)", say(excess), say(usage))
+            format!("exceeds its request by {} (uses {}, requests nothing)", format(excess), format(usage))
         }
         (_, true) => {
-            format!("exceeds its request by {} (uses {}, requests {})", say(excess), say(usage), say(request))
+            format!(
+                "exceeds its request by {} (uses {}, requests {})",
+                format(excess),
+                format(usage),
+                format(request)
+            )
         }
         (_, false) => {
             let spare = excess.saturating_neg();
-            format!("below its request by {} (uses {}, requests {})", say(spare), say(usage), say(request))
+            format!(
+                "below its request by {} (uses {}, requests {})",
+                format(spare),
+                format(usage),
+                format(request)
+            )
         }
     }
 }

@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::bounded_set::BoundedSet;
-use super::change::NodeChange;
+use super::change::WatchChange;
 use super::eviction::EvictionEvent;
 use super::keyboard::Key;
 use super::kubelet_client::{KubeletSnapshot, QueryError, query};
@@ -68,12 +68,12 @@ pub async fn inspect(client: &ClusterClient, options: &WatchOptions) -> Result<V
     Ok(views)
 }
 
-/// Requests to a running watch.
+/// Inputs of a running watch.
 #[derive(Debug, Default)]
 pub struct WatchInputs {
     /// Requests for metrics.
     pub metrics_requests: Option<MetricsRequests>,
-    /// Keys; a terminal without them shows no selection.
+    /// Keys; without keys, the terminal does not show a selection.
     pub keys: Option<UnboundedReceiver<Key>>,
 }
 
@@ -185,6 +185,15 @@ fn event_key(event: &Event) -> EventKey {
 /// Name of a node and the result of its query.
 type QueryResult = (String, Result<KubeletSnapshot, QueryError>);
 
+/// When nodes without a poller are queried first.
+#[derive(Clone, Copy)]
+enum FirstQuery {
+    /// Known nodes within one interval, evenly spread; others at once.
+    Spread,
+    /// All at once.
+    AtOnce,
+}
+
 struct WatchLoop<'a> {
     options: &'a WatchOptions,
     /// The watched signal, which a key changes.
@@ -222,18 +231,18 @@ impl WatchLoop<'_> {
                 Some(key) = next_key(&mut self.inputs.keys) => match key {
                     Key::Quit => return Ok(()),
                     key => {
-                        self.change_signal(key);
+                        let changes = self.change_signal(key);
                         view.press(key, &self.state, Timestamp::now())?;
-                        continue;
+                        changes
                     }
                 },
-                _ = tick.tick() => self.update_pollers(),
+                _ = tick.tick() => self.update_pollers(FirstQuery::Spread),
             };
             view.update(&self.state, &changes, Timestamp::now())?;
         }
     }
 
-    fn handle_message(&mut self, message: WatchMessage) -> Vec<NodeChange> {
+    fn handle_message(&mut self, message: WatchMessage) -> Vec<WatchChange> {
         let now = Timestamp::now();
         match message {
             WatchMessage::ListComplete(_) => Vec::new(),
@@ -248,7 +257,11 @@ impl WatchLoop<'_> {
         }
     }
 
-    fn handle_result(&mut self, name: &str, result: &Result<KubeletSnapshot, QueryError>) -> Vec<NodeChange> {
+    fn handle_result(
+        &mut self,
+        name: &str,
+        result: &Result<KubeletSnapshot, QueryError>,
+    ) -> Vec<WatchChange> {
         let now = Timestamp::now();
         if let Err(QueryError::ApiServer(reason)) = result {
             return self.state.set_server_error(Some(reason.clone()), now);
@@ -268,23 +281,24 @@ impl WatchLoop<'_> {
         changes
     }
 
-    /// Watches the next or previous signal, and queries the nodes again.
-    fn change_signal(&mut self, key: Key) {
+    /// Watches the next or previous signal, and queries the nodes again. Returns the changes of the
+    /// nodes since the last check.
+    fn change_signal(&mut self, key: Key) -> Vec<WatchChange> {
         let count = Signal::ALL.len();
         let step = match key {
             Key::NextSignal => 1,
             Key::PreviousSignal => count - 1,
-            _ => return,
+            _ => return Vec::new(),
         };
         let place = Signal::ALL.iter().position(|signal| *signal == self.signal).unwrap_or(0);
         self.signal = Signal::ALL[(place + step) % count];
         self.state.forget_readings();
         self.polling.clear();
-        self.update_pollers();
+        self.update_pollers(FirstQuery::AtOnce)
     }
 
     /// Starts a poller for each new node and stops those of removed nodes.
-    fn update_pollers(&mut self) -> Vec<NodeChange> {
+    fn update_pollers(&mut self, first_query: FirstQuery) -> Vec<WatchChange> {
         let nodes = self.watches.nodes.state();
         let present: BTreeSet<String> =
             nodes.iter().filter(|node| self.options.includes(node)).map(|node| node.name_any()).collect();
@@ -292,10 +306,14 @@ impl WatchLoop<'_> {
         let added: Vec<&String> = present.iter().filter(|name| !self.polling.contains_key(*name)).collect();
         let count = added.len();
         for (nth, name) in added.into_iter().enumerate() {
-            // The initial nodes have just been queried: their next queries are spread.
-            let is_known = self.state.nodes.contains_key(name);
-            let part = if is_known { nth as f64 / count as f64 } else { 0.0 };
-            let poll = self.poller.clone().poll(name.clone(), self.poller.interval.mul_f64(part));
+            let delay = match first_query {
+                // The initial nodes have just been queried.
+                FirstQuery::Spread if self.state.nodes.contains_key(name) => {
+                    self.poller.interval.mul_f64(nth as f64 / count as f64)
+                }
+                FirstQuery::Spread | FirstQuery::AtOnce => Duration::ZERO,
+            };
+            let poll = self.poller.clone().poll(name.clone(), delay);
             self.polling.insert(name.clone(), AbortOnDropHandle::new(tokio::spawn(poll)));
         }
         let now = Timestamp::now();
@@ -356,5 +374,54 @@ impl Poller {
                 return;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use evictlab_embedded::{Cluster, Options};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_change_of_the_signal_reports_removed_nodes() {
+        let cluster = Cluster::new(Options::new(0, Timestamp::UNIX_EPOCH, Vec::new())).unwrap();
+        let client = Client::new(cluster.router(), "default");
+        let options = WatchOptions {
+            nodes: vec![],
+            selector: None,
+            signal: Signal::MemoryAvailable,
+            interval: Duration::from_secs(10),
+        };
+        let mut state = WatchState::default();
+        let mut node = ApiNode::default();
+        node.metadata.name = Some("gone".to_owned());
+        let error = QueryError::Kubelet("no answer".to_owned());
+        let view = NodeView::new(&NodeInput {
+            node: &node,
+            pods: &[],
+            snapshot: Err(&error),
+            signal: options.signal,
+            evicted: &BoundedSet::default(),
+            at: Timestamp::now(),
+        });
+        state.apply(view, Timestamp::now());
+        let (sender, _results) = channel(64);
+        let queries = Arc::new(Semaphore::new(1));
+        let poller = Poller { client: client.clone(), interval: options.interval, sender, queries };
+        let mut watch_loop = WatchLoop {
+            options: &options,
+            signal: options.signal,
+            watches: Watches::open(&client, &options),
+            known_events: BoundedSet::default(),
+            state,
+            poller,
+            polling: BTreeMap::new(),
+            inputs: WatchInputs::default(),
+        };
+        let changes = watch_loop.change_signal(Key::NextSignal);
+        let texts: Vec<&str> = changes.iter().map(|change| change.text.as_str()).collect();
+        assert_eq!(texts, ["node removed from the cluster"]);
+        assert_ne!(watch_loop.signal, options.signal);
     }
 }

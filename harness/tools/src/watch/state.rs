@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use jiff::{SignedDuration, Timestamp};
 
 use super::bounded_set::BoundedSet;
-use super::change::{ChangeKind, NodeChange};
+use super::change::{ChangeKind, WatchChange};
 use super::eviction::EvictionEvent;
 use super::eviction_counters::EvictionCounters;
 use super::node::NodeView;
@@ -57,7 +57,7 @@ pub(super) struct WatchState {
 
 impl WatchState {
     /// Applies an observation of a node and returns the changes.
-    pub(crate) fn apply(&mut self, mut view: NodeView, at: Timestamp) -> Vec<NodeChange> {
+    pub(crate) fn apply(&mut self, mut view: NodeView, at: Timestamp) -> Vec<WatchChange> {
         let name = view.name.clone();
         let Some(before) = self.nodes.get(&name) else {
             let added = change(at, &name, ChangeKind::NodeRecovered, "node added".to_owned());
@@ -108,7 +108,7 @@ impl WatchState {
         eviction: &EvictionEvent,
         node: Option<String>,
         at: Timestamp,
-    ) -> Vec<NodeChange> {
+    ) -> Vec<WatchChange> {
         let Some(node) = eviction.node.clone().or(node).filter(|node| self.nodes.contains_key(node)) else {
             return Vec::new();
         };
@@ -148,7 +148,7 @@ impl WatchState {
     }
 
     /// Removes nodes that are no longer in the cluster.
-    pub(crate) fn retain(&mut self, there: &BTreeSet<String>, at: Timestamp) -> Vec<NodeChange> {
+    pub(crate) fn retain(&mut self, there: &BTreeSet<String>, at: Timestamp) -> Vec<WatchChange> {
         let gone: Vec<String> = self.nodes.keys().filter(|name| !there.contains(*name)).cloned().collect();
         gone.into_iter()
             .map(|name| {
@@ -161,7 +161,7 @@ impl WatchState {
     }
 
     /// Sets or clears the error of the API server.
-    pub(crate) fn set_server_error(&mut self, error: Option<String>, at: Timestamp) -> Vec<NodeChange> {
+    pub(crate) fn set_server_error(&mut self, error: Option<String>, at: Timestamp) -> Vec<WatchChange> {
         let changed = match (&self.server_error, &error) {
             (None, Some(reason)) => {
                 Some((ChangeKind::ServerLost, format!("API server does not answer, retrying: {reason}")))
@@ -179,7 +179,7 @@ impl WatchState {
         resource: &'static str,
         reason: String,
         at: Timestamp,
-    ) -> Vec<NodeChange> {
+    ) -> Vec<WatchChange> {
         let before = self.denied.insert(resource, (reason.clone(), at));
         if before.is_some_and(|(before, _)| before == reason) {
             return Vec::new();
@@ -193,7 +193,7 @@ impl WatchState {
     }
 
     /// Clears old denials: a working watch sends nothing until an object changes.
-    pub(crate) fn watches_recovered(&mut self, at: Timestamp) -> Vec<NodeChange> {
+    pub(crate) fn watches_recovered(&mut self, at: Timestamp) -> Vec<WatchChange> {
         let expired = |(_, last): &(String, Timestamp)| at.duration_since(*last) > DENIAL_EXPIRY;
         let of: Vec<&'static str> =
             self.denied.iter().filter(|(_, last)| expired(last)).map(|(of, _)| *of).collect();
@@ -204,8 +204,8 @@ impl WatchState {
     }
 }
 
-fn change(at: Timestamp, node: &str, kind: ChangeKind, text: String) -> NodeChange {
-    NodeChange { at, node: node.to_owned(), kind, text }
+fn change(at: Timestamp, node: &str, kind: ChangeKind, text: String) -> WatchChange {
+    WatchChange { at, node: node.to_owned(), kind, text }
 }
 
 fn compare_conditions(before: &NodeView, now: &NodeView) -> Vec<(ChangeKind, String)> {

@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::{Event, Node as ApiNode};
 use serde_json::{Value, json};
 
 use super::bounded_set::BoundedSet;
-use super::change::NodeChange;
+use super::change::WatchChange;
 use super::eviction::EvictionEvent;
 use super::focus::Focus;
 use super::keyboard::Key;
@@ -138,7 +138,7 @@ fn at(seconds: i64) -> Timestamp {
     Timestamp::from_second(START.as_second() + seconds).unwrap()
 }
 
-fn texts(changes: Vec<NodeChange>) -> Vec<String> {
+fn texts(changes: Vec<WatchChange>) -> Vec<String> {
     changes.into_iter().map(|change| format!("{}: {}", change.kind.label(), change.text)).collect()
 }
 
@@ -202,7 +202,8 @@ fn ranks_pods_with_a_reason() {
         .pod("many", json!({}), pids(90))
         .pod("few", json!({}), pids(2))
         .pod("low", json!({"priority": -5}), pids(1))
-        .pod("none", json!({}), Value::Null);
+        .pod("none", json!({}), Value::Null)
+        .pod("not-counted", json!({}), json!({}));
     fixture.signal = Signal::PidAvailable;
     assert_eq!(
         order(&fixture),
@@ -211,6 +212,7 @@ fn ranks_pods_with_a_reason() {
             "2 none priority 0, no statistics: ranked before pods of equal priority",
             "3 many priority 0, 90 pids",
             "4 few priority 0, 2 pids",
+            "5 not-counted priority 0, 0 pids",
         ]
     );
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use terminal_size::{Height, Width};
 
-use super::change::{ChangeKind, NodeChange};
+use super::change::{ChangeKind, WatchChange};
 use super::focus::{Focus, first_visible};
 use super::keyboard::Key;
 use super::node::NodeView;
@@ -86,7 +86,7 @@ impl<W: Write> WatchView<W> {
     pub(super) fn update(
         &mut self,
         state: &WatchState,
-        changes: &[NodeChange],
+        changes: &[WatchChange],
         now: Timestamp,
     ) -> io::Result<()> {
         let live = self.options.terminal.live;
@@ -295,7 +295,7 @@ fn title(state: &WatchState, options: &ViewOptions, hidden: usize, now: Timestam
 const LABEL_WIDTH: usize = 10;
 
 /// Formats a change with time, node, label and description.
-fn log_line(change: &NodeChange, state: &WatchState) -> Line {
+fn log_line(change: &WatchChange, state: &WatchState) -> Line {
     let widest = state.nodes.keys().map(|name| name.chars().count()).max().unwrap_or(0);
     let mut line = Line::default();
     line.push(&change.at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(), Style::Dim);
