@@ -83,9 +83,9 @@ pub use kind::{
     Cluster, ClusterName, ClusterNameError, ClusterRecord, ClusterSource, ClusterState, HOST_RESERVE,
     KIND_LABEL, KUBELET_LABEL, KeepPolicy, KindBackend, KindConfig, KindOptions, KnownCluster, KubeletGroup,
     LastHeartbeat, NODE_FILE, NewCluster, NodeDiskError, OLDEST_KUBELET, Removal, SkewError, StartWatch,
-    StateDir, claim, collect, containers, delete, ensure_names_unused, find, group_by_skew, has_own_disk,
-    is_skew_allowed, kind_version, kubelets_of, label_value, remove_scratch, separate_disks, single_group,
-    start, stop,
+    StateDir, claim, collect, containers, dead_scratch_containers, delete, ensure_names_unused, find,
+    group_by_skew, has_own_disk, is_skew_allowed, kind_version, kubelets_of, label_value, planned_removal,
+    separate_disks, single_group, start, stop,
 };
 pub use kubelet::{Kubelet, KubeletSource, KubeletSpec, KubeletSpecError};
 pub use meminfo::available_memory;

@@ -13,7 +13,7 @@ pub struct GcEntry {
     pub name: String,
     /// Outcome.
     pub outcome: RemovalOutcome,
-    /// Reason of the outcome, or the state of a cluster that was found.
+    /// Reason of the outcome.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
     /// Number of namespaces of a run.
@@ -43,8 +43,8 @@ pub enum RemovalOutcome {
     Removed,
     /// The leftover is removed without `--dry-run`.
     WouldBeRemoved,
-    /// A cluster, with `--dry-run`: its state tells what happens to it.
-    Found,
+    /// A kept cluster, from which leftovers of dead runs are removed without `--dry-run`.
+    WouldBeKept,
     /// A kept cluster, from which leftovers of dead runs were removed.
     Kept,
     /// The leftover was not changed.

@@ -311,11 +311,6 @@ async fn list(json: bool, state: &StateDir) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Formats kind clusters as a table.
-pub(crate) fn table(all: &[KnownCluster]) -> String {
-    format_table(all.iter().map(kind_row))
-}
-
 fn format_table(rows: impl Iterator<Item = [String; 7]>) -> String {
     let mut table = Table::new();
     let columns = ["CLUSTER", "BACKEND", "STATE", "KUBELETS", "CREATED", "OWNER", "CONTAINERS"];

@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use evictlab_cluster::{ClusterError, Docker, KnownCluster, Removal, StateDir};
+use evictlab_cluster::{ClusterError, Docker, Removal, StateDir};
 
 use crate::args::backend::{BackendName, stated};
 use crate::args::existing::{AccessArgs, existing_failure};
@@ -35,13 +35,14 @@ enum GcBackend {
 ///
 /// With `--backend existing`: removes the namespaces of dead runs, by their label
 /// `evictlab.dev/run`, from any host. A run is dead if its process on this host has ended, or if it
-/// has not renewed its Lease for two minutes.
+/// has not renewed its Lease for two minutes. `--run ID --force` removes the namespaces of one run
+/// whatever its state.
 ///
 /// With `--results`: deletes all but the newest run directories. Directories with other names and
 /// runs that may still be going on are kept.
 ///
-/// Exit status: 0 all leftovers are removed; 2 invalid input, or no cluster has a given name; 4 a
-/// leftover could not be removed.
+/// Exit status: 0 all leftovers are removed; 2 invalid input, or no cluster or run has a given name;
+/// 4 a leftover could not be removed.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   evictlab gc --dry-run
@@ -63,8 +64,7 @@ pub(crate) struct Args {
     /// With `--backend existing`: only the namespaces of this run
     #[arg(long, value_name = "ID")]
     run: Option<String>,
-    /// With `--run`: also if the run may still be active on another host; its cases then end in
-    /// errors
+    /// With `--run`: whatever the state of the run; if it is active, its cases end in errors
     #[arg(long, requires = "run")]
     force: bool,
     /// Delete old runs in this directory instead [default: results]
@@ -78,7 +78,13 @@ pub(crate) struct Args {
     )]
     results: Option<PathBuf>,
     /// With `--results`: keep the newest N runs
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = whole_number::<usize>(..))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 20,
+        value_parser = whole_number::<usize>(..),
+        requires = "results"
+    )]
     keep_runs: usize,
     /// Backend to clean up; embedded clusters leave nothing behind
     #[arg(long, short, value_enum, default_value_t = GcBackend::Kind)]
@@ -91,19 +97,25 @@ pub(crate) struct Args {
 }
 
 /// Prints leftovers as they are handled, or all of them as JSON at the end.
-struct Log {
+struct Output {
     json: bool,
-    all: Vec<GcEntry>,
+    entries: Vec<GcEntry>,
 }
 
-impl Log {
+impl Output {
     fn new(json: bool) -> Self {
-        Self { json, all: vec![] }
+        Self { json, entries: vec![] }
     }
 
-    fn add(&mut self, removed: GcEntry, line: impl Display) -> Result<(), Failure> {
-        self.all.push(removed);
+    /// Adds an entry, and prints its line.
+    fn record(&mut self, entry: GcEntry, line: impl Display) -> Result<(), Failure> {
+        self.entries.push(entry);
         self.line(line)
+    }
+
+    /// Adds a leftover that could not be removed. [`finish`](Self::finish) prints the errors.
+    fn record_failure(&mut self, failed: GcEntry) {
+        self.entries.push(failed);
     }
 
     /// Prints a line that JSON does not need.
@@ -112,15 +124,15 @@ impl Log {
     }
 
     fn count(&self, outcome: RemovalOutcome, kind: LeftoverKind) -> usize {
-        self.all.iter().filter(|one| one.outcome == outcome && one.kind == kind).count()
+        self.entries.iter().filter(|one| one.outcome == outcome && one.kind == kind).count()
     }
 
     /// Ends the output; leftovers that could not be removed are an error.
     fn finish(self) -> Result<ExitCode, Failure> {
         if self.json {
-            print_json(&self.all)?;
+            print_json(&self.entries)?;
         }
-        let failed = self.all.iter().filter(|one| one.outcome == RemovalOutcome::Failed);
+        let failed = self.entries.iter().filter(|one| one.outcome == RemovalOutcome::Failed);
         let failed: Vec<String> = failed.filter_map(|one| one.why.clone()).collect();
         match failed.is_empty() {
             true => Ok(ExitCode::SUCCESS),
@@ -159,22 +171,23 @@ fn delete_old_runs(results: &Path, args: &Args) -> Result<ExitCode, Failure> {
         )));
     }
     let old = old_runs(results, args.keep_runs).map_err(infrastructure)?;
-    let mut log = Log::new(args.json);
+    let mut output = Output::new(args.json);
     for dir in &old {
         let name = dir.display().to_string();
+        let entry = |outcome| GcEntry::new(LeftoverKind::Directory, &name, outcome);
         if args.dry_run {
-            let line = format!("{name}: would be deleted");
-            log.add(GcEntry::new(LeftoverKind::Directory, name, RemovalOutcome::WouldBeRemoved), line)?;
-        } else {
-            delete_run(dir).map_err(infrastructure)?;
-            let line = format!("{name}: deleted");
-            log.add(GcEntry::new(LeftoverKind::Directory, name, RemovalOutcome::Removed), line)?;
+            output.record(entry(RemovalOutcome::WouldBeRemoved), format!("{name}: would be deleted"))?;
+            continue;
+        }
+        match delete_run(dir) {
+            Ok(()) => output.record(entry(RemovalOutcome::Removed), format!("{name}: deleted"))?,
+            Err(error) => output.record_failure(entry(RemovalOutcome::Failed).because(error)),
         }
     }
     if old.is_empty() {
-        log.line(format!("no old runs in {}", results.display()))?;
+        output.line(format!("no old runs in {}", results.display()))?;
     }
-    log.finish()
+    output.finish()
 }
 
 /// Removes namespaces of dead runs from an existing cluster.
@@ -183,8 +196,13 @@ async fn collect_from_cluster(args: &Args) -> Result<ExitCode, Failure> {
     let (cluster, mut all) = evictlab_cluster::leftovers(&access).await.map_err(existing_failure)?;
     if let Some(run) = &args.run {
         all.retain(|left| left.run == *run);
+        if all.is_empty() {
+            return Err(bad_input(format!(
+                "failed to find run {run} in {cluster}: no namespace has its label\nhelp: list the runs: evictlab gc --backend existing --dry-run"
+            )));
+        }
     }
-    let (mut log, mut removed) = (Log::new(args.json), 0);
+    let (mut output, mut removed) = (Output::new(args.json), 0);
     for left in &all {
         let (run, namespaces) = (&left.run, count(left.namespaces, "namespace"));
         let entry = |outcome, namespaces| GcEntry {
@@ -194,26 +212,28 @@ async fn collect_from_cluster(args: &Args) -> Result<ExitCode, Failure> {
         match left.left_alone.as_ref().filter(|_| !args.force) {
             Some(why) => {
                 let line = format!("run {run}, {namespaces}: left alone, {why}");
-                log.add(entry(RemovalOutcome::LeftAlone, left.namespaces).because(why), line)?;
+                output.record(entry(RemovalOutcome::LeftAlone, left.namespaces).because(why), line)?;
             }
             None if args.dry_run => {
                 let line = format!("run {run}, {namespaces}: would be removed");
-                log.add(entry(RemovalOutcome::WouldBeRemoved, left.namespaces), line)?;
+                output.record(entry(RemovalOutcome::WouldBeRemoved, left.namespaces), line)?;
             }
             None => match evictlab_cluster::collect_leftovers(&access, run).await {
                 Ok(namespaces) => {
                     removed += namespaces;
                     let line = format!("run {run}, {}: removed", count(namespaces, "namespace"));
-                    log.add(entry(RemovalOutcome::Removed, namespaces), line)?;
+                    output.record(entry(RemovalOutcome::Removed, namespaces), line)?;
                 }
-                Err(error) => log.all.push(entry(RemovalOutcome::Failed, left.namespaces).because(error)),
+                Err(error) => {
+                    output.record_failure(entry(RemovalOutcome::Failed, left.namespaces).because(error));
+                }
             },
         }
     }
     if !args.dry_run || all.is_empty() {
-        log.line(format!("{} removed from {cluster}", count(removed, "namespace")))?;
+        output.line(format!("{} removed from {cluster}", count(removed, "namespace")))?;
     }
-    log.finish()
+    output.finish()
 }
 
 /// Removes kind clusters of dead runs from Docker.
@@ -224,47 +244,100 @@ async fn collect_from_docker(args: &Args) -> Result<ExitCode, Failure> {
     let is_known = |name: &str| all.iter().any(|found| found.record.cluster == name);
     let unknown = args.names.iter().find(|name| !is_known(name)).cloned();
     all.retain(|found| args.names.is_empty() || args.names.contains(&found.record.cluster));
-    let mut log = Log::new(args.json);
-    let entry = |name: &str, outcome| GcEntry::new(LeftoverKind::Cluster, name, outcome);
-    if args.dry_run {
-        log.line(if all.is_empty() { "no clusters".to_owned() } else { super::cluster::table(&all) })?;
-        let found =
-            |found: &KnownCluster| entry(&found.record.cluster, RemovalOutcome::Found).because(found.state);
-        log.all.extend(all.iter().map(found));
-        return finish_clusters(log, unknown);
+    let mut output = Output::new(args.json);
+    if !args.dry_run {
+        state.tidy();
     }
-    state.tidy();
-    for name in evictlab_cluster::remove_scratch(&docker).await.map_err(infrastructure)? {
-        let line = format!("{name}: removed");
-        log.add(GcEntry::new(LeftoverKind::Container, name, RemovalOutcome::Removed), line)?;
-    }
+    remove_scratch_containers(&docker, args.dry_run, &mut output).await?;
     for found in &all {
-        let name = &found.record.cluster;
-        match evictlab_cluster::collect(&docker, &state, found, args.kept).await {
-            Ok(Removal::Removed) => {
-                log.add(entry(name, RemovalOutcome::Removed), format!("{name}: removed"))?;
+        match args.dry_run {
+            true => {
+                let planned = evictlab_cluster::planned_removal(&state, found, args.kept);
+                record_planned(&found.record.cluster, planned, &mut output)?;
             }
-            Ok(Removal::Swept) => {
-                let line = format!("{name}: kept; removed leftovers of dead runs from it");
-                log.add(entry(name, RemovalOutcome::Kept), line)?;
-            }
-            Ok(Removal::Left(why)) => {
-                let line = format!("{name}: left alone, {why}");
-                log.add(entry(name, RemovalOutcome::LeftAlone).because(why), line)?;
-            }
-            Err(error) => {
-                log.all.push(entry(name, RemovalOutcome::Failed).because(format!("{name}: {error}")));
+            false => {
+                let collected = evictlab_cluster::collect(&docker, &state, found, args.kept).await;
+                record_collected(&found.record.cluster, collected, &mut output)?;
             }
         }
     }
-    let removed = log.count(RemovalOutcome::Removed, LeftoverKind::Cluster);
-    log.line(format!("{} removed", count(removed, "cluster")))?;
-    finish_clusters(log, unknown)
+    let removed = output.count(RemovalOutcome::Removed, LeftoverKind::Cluster);
+    match args.dry_run {
+        true if all.is_empty() => output.line("no clusters")?,
+        true => {}
+        false => output.line(format!("{} removed", count(removed, "cluster")))?,
+    }
+    finish_clusters(output, unknown)
+}
+
+/// Removes the scratch containers of dead processes, or lists them.
+async fn remove_scratch_containers(
+    docker: &Docker,
+    dry_run: bool,
+    output: &mut Output,
+) -> Result<(), Failure> {
+    for container in evictlab_cluster::dead_scratch_containers(docker).await.map_err(infrastructure)? {
+        let name = &container.name;
+        let entry = |outcome| GcEntry::new(LeftoverKind::Container, name, outcome);
+        if dry_run {
+            output.record(entry(RemovalOutcome::WouldBeRemoved), format!("{name}: would be removed"))?;
+            continue;
+        }
+        match docker.remove(&container.id).await {
+            Ok(()) => output.record(entry(RemovalOutcome::Removed), format!("{name}: removed"))?,
+            Err(error) => {
+                output.record_failure(entry(RemovalOutcome::Failed).because(format!("{name}: {error}")))
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Records the outcome that a cluster has without `--dry-run`.
+fn record_planned(name: &str, planned: Removal, output: &mut Output) -> Result<(), Failure> {
+    let entry = |outcome| GcEntry::new(LeftoverKind::Cluster, name, outcome);
+    match planned {
+        Removal::Removed => {
+            output.record(entry(RemovalOutcome::WouldBeRemoved), format!("{name}: would be removed"))
+        }
+        Removal::Swept => {
+            let line = format!("{name}: would be kept, and leftovers of dead runs removed from it");
+            output.record(entry(RemovalOutcome::WouldBeKept), line)
+        }
+        Removal::Left(why) => {
+            let line = format!("{name}: left alone, {why}");
+            output.record(entry(RemovalOutcome::LeftAlone).because(why), line)
+        }
+    }
+}
+
+/// Records the outcome of a cluster.
+fn record_collected(
+    name: &str,
+    collected: Result<Removal, ClusterError>,
+    output: &mut Output,
+) -> Result<(), Failure> {
+    let entry = |outcome| GcEntry::new(LeftoverKind::Cluster, name, outcome);
+    match collected {
+        Ok(Removal::Removed) => output.record(entry(RemovalOutcome::Removed), format!("{name}: removed")),
+        Ok(Removal::Swept) => {
+            let line = format!("{name}: kept; removed leftovers of dead runs from it");
+            output.record(entry(RemovalOutcome::Kept), line)
+        }
+        Ok(Removal::Left(why)) => {
+            let line = format!("{name}: left alone, {why}");
+            output.record(entry(RemovalOutcome::LeftAlone).because(why), line)
+        }
+        Err(error) => {
+            output.record_failure(entry(RemovalOutcome::Failed).because(format!("{name}: {error}")));
+            Ok(())
+        }
+    }
 }
 
 /// Ends the output; a name that no cluster has is an error.
-fn finish_clusters(log: Log, unknown: Option<String>) -> Result<ExitCode, Failure> {
-    let status = log.finish()?;
+fn finish_clusters(output: Output, unknown: Option<String>) -> Result<ExitCode, Failure> {
+    let status = output.finish()?;
     match unknown {
         None => Ok(status),
         Some(name) => Err(bad_input(ClusterError::Unknown(name))),

@@ -99,10 +99,7 @@ impl Args {
     fn check(&self) -> Result<(), Failure> {
         reject_foreign_managed_options(self.backend, &self.embedded, &self.new_cluster, &self.images)?;
         if self.before.text == self.after.text {
-            return Err(bad_input(format!(
-                "failed to compare kubelets: --before and --after are both {}\nhelp: name the kubelet without the change and the kubelet with it",
-                self.before.text
-            )));
+            return Err(self.same_kubelet(&self.before.text));
         }
         if !self.selection.is_restricted() && self.runs.is_empty() {
             return Err(bad_input(
@@ -111,6 +108,17 @@ impl Args {
         }
         let backend = BackendName::from(self.backend);
         backend.reject_foreign_options(BackendName::Kind, &self.keep.stated_options())
+    }
+
+    /// Returns the error that both arguments name this kubelet.
+    fn same_kubelet(&self, kubelet: &str) -> Failure {
+        let stated = match self.before.text == self.after.text {
+            true => String::new(),
+            false => format!(" ({} and {})", self.before.text, self.after.text),
+        };
+        bad_input(format!(
+            "failed to compare kubelets: --before and --after are both {kubelet}{stated}\nhelp: name the kubelet without the change and the kubelet with it"
+        ))
     }
 
     fn specs(&self) -> [KubeletSpec; 2] {
@@ -147,6 +155,9 @@ impl Args {
         let [before, after] = &kubelets[..] else {
             return Err(infrastructure("failed to resolve the kubelets: expected two"));
         };
+        if is_same(before, after) {
+            return Err(self.same_kubelet(&before.version.to_string()));
+        }
         let sides =
             [ComparedKubelet::new(&self.before.text, before), ComparedKubelet::new(&self.after.text, after)];
         let recipes = recipes(&cases, &kubelets, host.as_ref(), &catalog);
@@ -239,6 +250,13 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
     Ok(exit_code_of(finished.exit_code, &conclusions).into())
 }
 
+/// Reports whether two arguments were resolved to one kubelet.
+fn is_same(before: &Kubelet, after: &Kubelet) -> bool {
+    let identity =
+        |kubelet: &Kubelet| (kubelet.version.clone(), kubelet.image.clone(), kubelet.binary.clone());
+    identity(before) == identity(after)
+}
+
 /// Merges recorded runs, and writes the document about them.
 fn verify_recorded(args: &Args) -> Result<ExitCode, Failure> {
     args.check()?;
@@ -251,6 +269,9 @@ fn verify_recorded(args: &Args) -> Result<ExitCode, Failure> {
         })
     };
     let sides = [side(&args.before)?, side(&args.after)?];
+    if sides[0].label == sides[1].label {
+        return Err(args.same_kubelet(&sides[0].label));
+    }
     let selected = match args.selection.is_restricted() {
         true => Some(args.cases()?.iter().map(|case| case.id()).collect::<BTreeSet<String>>()),
         false => None,

@@ -71,7 +71,7 @@ fn rejects_invalid_arguments_before_any_request() {
     fs::create_dir(place.path("folder")).unwrap();
     fs::write(place.path("pod.yaml"), "kind: Pod\n").unwrap();
     let long = "a".repeat(46);
-    let rows: [(&[&str], &str); 62] = [
+    let rows: [(&[&str], &str); 63] = [
         (
             &["explain", "hello world"],
             "failed to find an eviction in this text, which begins with \"hello world\"\nhelp: pass an Event",
@@ -164,6 +164,7 @@ fn rejects_invalid_arguments_before_any_request() {
         (&["compare", "a", "b"], "tip: to compare two runs, use `evictlab report --compare BEFORE AFTER`"),
         (&["book", "out"], "book needs a checkout of evictlab"),
         (&["gc", "--results=nosuch"], "failed to list nosuch: the directory does not exist"),
+        (&["gc", "--keep-runs", "3"], "--results"),
         (&["gc", "--results", "--keep-runs", "x"], "'--keep-runs <N>': expected a whole number"),
         (&["run", "--keep-runs", "x"], "'--keep-runs <N>': expected a whole number"),
         (&["run", "--keep-runs", "0"], "'--keep-runs <N>': 0 is not in 1.."),

@@ -30,6 +30,8 @@ struct Container {
     record: Option<ClusterRecord>,
     /// True if the node has a heartbeat, whose age no command reads: they fail.
     beats: bool,
+    /// True if the daemon cannot remove the container.
+    is_stuck: bool,
 }
 
 /// A daemon that lists, reads and removes containers.
@@ -56,6 +58,10 @@ impl Daemon {
         daemon
     }
 
+    fn is_stuck(&self, id: &str) -> bool {
+        self.containers.lock().unwrap().get(id).is_some_and(|container| container.is_stuck)
+    }
+
     fn names(&self) -> Vec<&'static str> {
         self.containers.lock().unwrap().keys().copied().collect()
     }
@@ -76,6 +82,9 @@ impl Daemon {
             ("GET", ["info"]) => ok(&json!({"ID": DAEMON, "CgroupVersion": "2"})),
             ("GET", ["containers", "json"]) => ok(&self.list(target)),
             ("GET", ["containers", id, "archive"]) => self.archive(id, target.contains("heartbeat")),
+            ("DELETE", ["containers", id]) if self.is_stuck(id) => {
+                (500, b"{\"message\": \"device is busy\"}".to_vec())
+            }
             ("DELETE", ["containers", id]) => match self.containers.lock().unwrap().remove(*id) {
                 Some(_) => (204, Vec::new()),
                 None => (404, b"{\"message\": \"no such container\"}".to_vec()),
@@ -181,7 +190,7 @@ fn record(cluster: &str, run: &str, owner: Owner) -> ClusterRecord {
 }
 
 fn node(cluster: &str, record: Option<ClusterRecord>) -> Container {
-    Container { labels: [(KIND_LABEL, cluster.to_owned())].into(), record, age: 5, beats: false }
+    Container { labels: [(KIND_LABEL, cluster.to_owned())].into(), record, age: 5, ..Container::default() }
 }
 
 #[test]
@@ -237,8 +246,9 @@ fn gc_spares_clusters_of_other_hosts_and_daemons() {
     let (_, listed) = host.evictlab(&["cluster", "list", "--json"]);
     let listed = documents::parse("cluster-list", &listed);
     assert_eq!((&listed[1]["backend"], &listed[1]["local"]), (&json!("kind"), &json!(false)), "{listed}");
-    let (_, found) = host.evictlab(&["gc", "--dry-run", "--json"]);
-    assert_eq!(documents::parse("gc", &found)[0]["kind"], "cluster", "{found}");
+    let (_, planned) = host.evictlab(&["gc", "--dry-run", "--json"]);
+    let planned = documents::parse("gc", &planned);
+    assert_eq!((&planned[0]["kind"], &planned[0]["outcome"]), (&json!("cluster"), &json!("left-alone")));
     let (status, text) = host.evictlab(&["gc"]);
     assert_eq!(status, 0, "{text}");
     assert!(text.contains("there: left alone, it is on another Docker host"), "{text}");
@@ -322,6 +332,50 @@ fn gc_removes_scratch_containers_of_dead_processes() {
     let (status, text) = host.evictlab(&["gc"]);
     assert_eq!(status, 0, "{text}");
     assert_eq!(host.daemon.names(), ["elsewhere", "live", "unreadable"], "{text}");
+}
+
+fn scratch(owner: &Owner) -> Container {
+    let labels = [(SCRATCH_LABEL, serde_json::to_string(owner).unwrap())].into();
+    Container { labels, age: 5, ..Container::default() }
+}
+
+#[test]
+fn a_dry_run_lists_what_gc_removes() {
+    let killed = record("killed", "r1", dead());
+    let live = record("live", "r2", Owner::current());
+    let nodes = [
+        ("killed-worker", node("killed", Some(killed.clone()))),
+        ("live-worker", node("live", Some(live.clone()))),
+        ("scratch", scratch(&dead())),
+    ];
+    let host = Host::new(&nodes, &[killed, live]);
+    let outcomes = |arguments: &[&str]| -> Vec<String> {
+        let (_, text) = host.evictlab(&[&["gc", "--json"], arguments].concat());
+        let entries = documents::parse("gc", &text);
+        let describe = |entry: &Value| {
+            format!("{} {}", entry["name"].as_str().unwrap(), entry["outcome"].as_str().unwrap())
+        };
+        entries.as_array().unwrap().iter().map(describe).collect()
+    };
+    assert_eq!(
+        outcomes(&["--dry-run"]),
+        ["scratch would-be-removed", "killed would-be-removed", "live left-alone"]
+    );
+    assert_eq!(host.daemon.names().len(), 3);
+    assert_eq!(outcomes(&[]), ["scratch removed", "killed removed", "live left-alone"]);
+    assert_eq!(host.daemon.names(), ["live-worker"]);
+}
+
+#[test]
+fn a_container_that_cannot_be_removed_does_not_block_the_others() {
+    let killed = record("lab", "killed", dead());
+    let stuck = Container { is_stuck: true, ..scratch(&dead()) };
+    let nodes = [("lab-worker", node("lab", Some(killed.clone()))), ("stuck", stuck)];
+    let host = Host::new(&nodes, &[killed]);
+    let (status, text) = host.evictlab(&["gc"]);
+    assert!(status == 4 && text.contains("lab: removed\n"), "{status} {text}");
+    assert!(text.contains("stuck: failed to ") && text.contains("device is busy"), "{text}");
+    assert_eq!(host.daemon.names(), ["stuck"]);
 }
 
 /// A directory with a `kind` that only has a version, and a kubelet binary.

@@ -312,6 +312,8 @@ fn gc_in_another_pid_namespace_spares_a_live_run() {
     assert!(gc(&[]).contains("left alone, its run renewed its Lease "));
     assert!(gc(&["--run", &id, "--force"]).contains(": removed"));
     assert!(cluster.gc().starts_with("0 namespaces removed from "));
+    let (status, _, err) = cluster.run_to_end(&["gc", "--run", &id]);
+    assert!(status == 2 && err.contains(&format!("failed to find run {id} in ")), "{err}");
 }
 
 /// A case whose pod could take all memory of its node, for some seconds.

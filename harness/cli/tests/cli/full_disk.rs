@@ -5,7 +5,7 @@ use std::process::Command;
 
 /// Runs `script` as a shell script in a mount namespace of its own, on a file system of 6 MiB.
 /// `None` where the host does not allow that.
-fn on_a_small_disk(script: &str) -> Option<(Option<i32>, String, String)> {
+pub(crate) fn on_a_small_disk(script: &str) -> Option<(Option<i32>, String, String)> {
     let dir = tempfile::tempdir().unwrap();
     let script = format!("mount -t tmpfs -o size=6m tmpfs {0} && cd {0} && {script}", dir.path().display());
     let unshare = ["--user", "--map-root-user", "--mount"];

@@ -7,6 +7,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use crate::documents;
+use crate::full_disk::on_a_small_disk;
 
 #[test]
 fn json_has_the_outcome_of_each_leftover() {
@@ -63,4 +64,25 @@ fn old_runs_are_deleted_on_request() {
     gc(&["--results", "--keep-runs", "1"]);
     assert_eq!(runs().len(), 1);
     assert_eq!(gc(&["--results", "--keep-runs", "1"]), "no old runs in results\n");
+}
+
+/// A directory in which a file system is mounted cannot be deleted.
+#[test]
+fn a_run_that_cannot_be_deleted_does_not_keep_the_others() {
+    let evictlab = env!("CARGO_BIN_EXE_evictlab");
+    let script = format!(
+        "for day in 20 21 22; do run=results/2026-11-${{day}}T03-00-00Z; mkdir -p $run/artifacts; echo > $run/finished.json; done; \
+         mount -t tmpfs tmpfs results/2026-11-20T03-00-00Z/artifacts; \
+         {evictlab} gc --results --keep-runs 1 --json; echo $?; ls results"
+    );
+    let Some((status, out, err)) = on_a_small_disk(&script) else {
+        eprintln!("skipped: this host allows no mount namespace of one's own");
+        return;
+    };
+    assert_eq!(status, Some(0), "{err}");
+    let (entries, rest) = out.rsplit_once("]\n").unwrap();
+    let entries = documents::parse("gc", format!("{entries}]").as_bytes());
+    assert_eq!((&entries[0]["outcome"], &entries[1]["outcome"]), (&json!("failed"), &json!("removed")));
+    assert_eq!(rest, "4\n2026-11-20T03-00-00Z\n2026-11-22T03-00-00Z\n");
+    assert!(err.contains("failed to delete results/2026-11-20T03-00-00Z: "), "{err}");
 }

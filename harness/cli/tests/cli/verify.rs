@@ -83,9 +83,22 @@ fn compares_the_kubelets_of_recorded_runs() {
     // All cases of the runs.
     let (status, stdout, _) = compare(&["--after", "v1.32"]);
     assert!(status == Some(0) && stdout.lines().count() > 5, "{stdout}");
+    // Two names of one kubelet.
+    let (status, _, stderr) = compare(&["--after", "v1.31.14"]);
+    assert_eq!(status, Some(2), "{stderr}");
+    assert!(stderr.contains("are both v1.31.14 (v1.31 and v1.31.14)\nhelp: "), "{stderr}");
     let (status, _, stderr) = compare(&["--after", "v1.33"]);
     assert_eq!(status, Some(2));
     assert!(stderr.contains("their kubelets are v1.31.14, v1.32.13"), "{stderr}");
+}
+
+#[test]
+fn two_names_of_one_kubelet_are_not_compared() {
+    let folder = tempfile::tempdir().unwrap();
+    let (status, _, stderr) =
+        verify(&folder, &["sidecars-are-named", "--before", "v1.31.14", "--after", "v1.31"]);
+    assert_eq!(status, Some(2), "{stderr}");
+    assert!(stderr.contains("are both v1.31.14 (v1.31.14 and v1.31)\nhelp: "), "{stderr}");
 }
 
 #[test]

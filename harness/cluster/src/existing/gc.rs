@@ -37,7 +37,7 @@ pub async fn leftovers(access: &ClusterAccess) -> Result<(String, Vec<Leftover>)
     Ok((cluster.name, leftovers))
 }
 
-/// Deletes the namespaces of a dead run; returns their number.
+/// Deletes the namespaces of a run; returns their number.
 pub async fn collect_leftovers(access: &ClusterAccess, run: &str) -> Result<usize, ExistingError> {
     let cluster = access.reach().await?;
     delete_namespaces(&cluster.client, &cluster.name, run).await

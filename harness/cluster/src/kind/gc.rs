@@ -103,6 +103,29 @@ pub enum Removal {
 /// A cluster that another process uses.
 const IN_USE: Removal = Removal::Left("its owner is running");
 
+/// Returns what [`collect`] does with a cluster, unless another process changes the cluster before.
+pub fn planned_removal(state: &StateDir, found: &KnownCluster, kept: bool) -> Removal {
+    if !found.is_local {
+        return Removal::Left("it is on another Docker host");
+    }
+    if !found.is_own {
+        return Removal::Left(
+            "its nodes have no record of a run: another program may have created it; `evictlab cluster delete --force` deletes it",
+        );
+    }
+    match found.state {
+        ClusterState::Live => IN_USE,
+        ClusterState::Stopped if !kept => {
+            Removal::Left("its nodes do not run; `evictlab cluster start` starts and cleans them")
+        }
+        ClusterState::Kept if !kept && state.read(&found.record.cluster).is_none() => {
+            Removal::Left("it is kept, and its kubeconfig is in another state directory")
+        }
+        ClusterState::Kept if !kept && !found.containers.is_empty() => Removal::Swept,
+        ClusterState::Kept | ClusterState::Stopped | ClusterState::Dead => Removal::Removed,
+    }
+}
+
 /// Deletes a cluster whose owner is dead, and cleans up a kept cluster. `kept` deletes kept
 /// clusters, too.
 pub async fn collect(
@@ -111,30 +134,10 @@ pub async fn collect(
     found: &KnownCluster,
     kept: bool,
 ) -> Result<Removal, ClusterError> {
-    if !found.is_local {
-        return Ok(Removal::Left("it is on another Docker host"));
-    }
-    if !found.is_own {
-        return Ok(Removal::Left(
-            "its nodes have no record of a run: another program may have created it; `evictlab cluster delete --force` deletes it",
-        ));
-    }
-    let collected = match found.state {
-        ClusterState::Live => return Ok(IN_USE),
-        ClusterState::Stopped if !kept => {
-            return Ok(Removal::Left(
-                "its nodes do not run; `evictlab cluster start` starts and cleans them",
-            ));
-        }
-        ClusterState::Kept if !kept && state.read(&found.record.cluster).is_none() => {
-            return Ok(Removal::Left("it is kept, and its kubeconfig is in another state directory"));
-        }
-        ClusterState::Kept if !kept && !found.containers.is_empty() => {
-            sweep(docker, state, &found.record.cluster).await
-        }
-        ClusterState::Kept | ClusterState::Stopped | ClusterState::Dead => {
-            remove(docker, state, &found.record).await
-        }
+    let collected = match planned_removal(state, found, kept) {
+        left @ Removal::Left(_) => return Ok(left),
+        Removal::Swept => sweep(docker, state, &found.record.cluster).await,
+        Removal::Removed => remove(docker, state, &found.record).await,
     };
     match collected {
         // Another process has taken it since it was found.
@@ -171,18 +174,14 @@ fn is_outdated(container: &Container) -> bool {
     age.and_then(|age| u64::try_from(age).ok()).is_some_and(|age| age > ABANDONED_AFTER.as_secs())
 }
 
-/// Removes the scratch containers of dead processes, such as those for reading files of an image;
-/// returns their names.
-pub async fn remove_scratch(docker: &Docker) -> Result<Vec<String>, DockerError> {
-    let mut removed = Vec::new();
-    for container in docker.containers(SCRATCH_LABEL).await? {
-        let owner =
-            container.labels.get(SCRATCH_LABEL).and_then(|owner| serde_json::from_str::<Owner>(owner).ok());
+/// Lists the scratch containers of dead processes, such as those for reading files of an image.
+pub async fn dead_scratch_containers(docker: &Docker) -> Result<Vec<Container>, DockerError> {
+    let mut containers = docker.containers(SCRATCH_LABEL).await?;
+    containers.retain(|container| {
+        let owner = container.labels.get(SCRATCH_LABEL);
+        let owner = owner.and_then(|owner| serde_json::from_str::<Owner>(owner).ok());
         // A process elsewhere cannot be checked, but no scratch container is used for hours.
-        if owner.is_some_and(|owner| !owner.is_alive() || !owner.is_local() && is_outdated(&container)) {
-            docker.remove(&container.id).await?;
-            removed.push(container.name);
-        }
-    }
-    Ok(removed)
+        owner.is_some_and(|owner| !owner.is_alive() || !owner.is_local() && is_outdated(container))
+    });
+    Ok(containers)
 }

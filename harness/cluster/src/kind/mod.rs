@@ -27,7 +27,7 @@ pub use command::version as kind_version;
 pub use config::{KUBELET_LABEL, KindConfig, label_value};
 pub use containers::{KIND_LABEL, containers};
 pub use delete::{claim, delete};
-pub use gc::{KnownCluster, Removal, collect, find, remove_scratch};
+pub use gc::{KnownCluster, Removal, collect, dead_scratch_containers, find, planned_removal};
 pub use name::{ClusterName, ClusterNameError};
 pub use node_disk::{HOST_RESERVE, NodeDiskError, has_own_disk, separate_disks};
 pub use record::{ClusterRecord, ClusterState, LastHeartbeat, NODE_FILE};
