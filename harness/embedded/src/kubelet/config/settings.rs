@@ -118,7 +118,7 @@ impl Settings {
             return Err(unsupported_cgroup_v1(&identity.version));
         }
         let enforced = texts(all.get("enforceNodeAllocatable"));
-        validate((&number, all), &enforced, &identity.version)?;
+        validate(&number, all, &enforced, &identity.version)?;
         let config: ThresholdConfig = serde_json::from_value(Value::Object(all.clone()))
             .map_err(|error| ConfigError::Decode(format!("json: {error}")))?;
         let hard = ThresholdConfig { eviction_hard: config.eviction_hard.clone(), ..Default::default() };
@@ -230,7 +230,8 @@ fn hundred_percent(config: &ThresholdConfig) -> impl Iterator<Item = Threshold> 
 
 /// Validates numbers and enforcements, as `ValidateKubeletConfiguration` does.
 fn validate(
-    (number, all): (&dyn Fn(&str) -> Option<i64>, &Map<String, Value>),
+    number: &dyn Fn(&str) -> Option<i64>,
+    all: &Map<String, Value>,
     enforced: &[String],
     version: &KubeletVersion,
 ) -> Result<(), ConfigError> {
