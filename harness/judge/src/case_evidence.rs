@@ -63,7 +63,8 @@ pub(crate) struct PodEvidence<'a> {
     pub(crate) condition: Option<&'a str>,
     /// The reason why the kubelet rejected the pod at admission.
     pub(crate) admission_rejection: Option<String>,
-    /// True if the status of the pod reports a rejection because of node pressure, and no event does.
+    /// True if the status of the pod reports a rejection because of node pressure, and no event
+    /// does.
     pub(crate) lacks_rejection_event: bool,
     /// Other warning events of the pod, as `reason: message`, without consecutive duplicates.
     pub(crate) warnings: Vec<String>,

@@ -41,8 +41,8 @@ enum GcBackend {
 /// With `--results`: deletes all but the newest run directories. Directories with other names and
 /// runs that may still be going on are kept.
 ///
-/// Exit status: 0 all leftovers are removed; 2 invalid input, or no cluster or run has a given name;
-/// 4 a leftover could not be removed.
+/// Exit status: 0 all leftovers are removed; 2 invalid input, or no cluster or run has a given
+/// name; 4 a leftover could not be removed.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   evictlab gc --dry-run

@@ -21,7 +21,8 @@ use crate::words::needs_attention;
 /// Minimum time between two drawings without a permanent line: a model sends thousands of events.
 const REDRAW_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Maximum width of the region if the terminal has room for one line only, so that it does not wrap.
+/// Maximum width of the region if the terminal has room for one line only, so that the line does
+/// not wrap.
 const MIN_COLUMNS: usize = 20;
 
 /// The live report.
