@@ -1,5 +1,7 @@
 //! Durations as Go writes them, such as `1m30s`.
 
+use std::time::Duration;
+
 use jiff::SignedDuration;
 
 /// The text is not a duration of Go.
@@ -51,6 +53,34 @@ pub fn parse_go_duration(text: &str) -> Result<SignedDuration, GoDurationError> 
     }
     let nanos = if is_negative { 0_i64.checked_sub_unsigned(nanos) } else { i64::try_from(nanos).ok() };
     nanos.map(SignedDuration::from_nanos).ok_or_else(error)
+}
+
+/// Formats a duration of less than 292 years for `time.ParseDuration`, in whole numbers of the units
+/// that it has.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// assert_eq!(evictlab_rules::format_go_duration(Duration::from_millis(90_500)), "1m30s500ms");
+/// ```
+pub fn format_go_duration(duration: Duration) -> String {
+    const LARGEST_FIRST: [(&str, u128); 6] = [
+        ("h", 3_600_000_000_000),
+        ("m", 60_000_000_000),
+        ("s", 1_000_000_000),
+        ("ms", 1_000_000),
+        ("us", 1_000),
+        ("ns", 1),
+    ];
+    let mut rest = duration.as_nanos();
+    let mut text = String::new();
+    for (name, unit) in LARGEST_FIRST {
+        if rest >= unit {
+            text.push_str(&format!("{}{name}", rest / unit));
+            rest %= unit;
+        }
+    }
+    if text.is_empty() { "0s".to_owned() } else { text }
 }
 
 /// Parses the number and the unit at the start of a text. Returns their nanoseconds and the
@@ -119,6 +149,20 @@ mod tests {
         ];
         for (text, nanos) in rows {
             assert_eq!(parse_go_duration(text), Ok(SignedDuration::from_nanos(nanos)), "{text}");
+        }
+    }
+
+    #[test]
+    fn formats_in_the_units_that_a_duration_has() {
+        let rows = [
+            (Duration::ZERO, "0s"),
+            (Duration::from_secs(120), "2m"),
+            (Duration::from_secs(90), "1m30s"),
+            (Duration::from_secs(86_400), "24h"),
+            (Duration::from_nanos(1_500_002_003), "1s500ms2us3ns"),
+        ];
+        for (duration, text) in rows {
+            assert_eq!(format_go_duration(duration), text);
         }
     }
 

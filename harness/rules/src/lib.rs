@@ -96,5 +96,5 @@ mod version;
 mod error_texts;
 
 pub use cgroup::{CgroupVersion, CgroupVersionError};
-pub use go_duration::{GoDurationError, parse_go_duration};
+pub use go_duration::{GoDurationError, format_go_duration, parse_go_duration};
 pub use version::{KubeletVersion, VersionError};

@@ -67,6 +67,13 @@ fn quantity_text() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
+    fn durations_are_those_that_go_reads(nanos in 0..i64::MAX) {
+        let text = evictlab_rules::format_go_duration(std::time::Duration::from_nanos(nanos.unsigned_abs()));
+        let read = evictlab_rules::parse_go_duration(&text).unwrap();
+        prop_assert_eq!(read.as_nanos(), i128::from(nanos), "{}", text);
+    }
+
+    #[test]
     fn messages_round_trip(message in message()) {
         let text = message.to_string();
         let read: EvictionMessage = text.parse().unwrap();

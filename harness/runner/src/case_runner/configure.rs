@@ -10,6 +10,7 @@ use evictlab_cluster::wait::{self, Probe};
 use evictlab_cluster::{is_ready, last_heartbeat};
 use evictlab_evidence::{Observations, Recorded};
 use evictlab_judge::Phase;
+use evictlab_rules::format_go_duration;
 use evictlab_rules::quantity::MIB;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node;
@@ -169,7 +170,7 @@ impl CaseRunner<'_> {
             return Ok(changes);
         }
         let threshold = require(eviction_threshold(pressure, status))?;
-        let grace = pressure.soft_grace.map(|grace| humantime::format_duration(grace.get()).to_string());
+        let grace = pressure.soft_grace.map(|grace| format_go_duration(grace.get()));
         let changes = kubelet_config::with_threshold(changes, signal, &threshold, grace.as_deref());
         if pressure.hard_distance.is_none() {
             self.report_step(Phase::Tune, format!("{signal} is {available}, threshold {threshold}"));

@@ -6,7 +6,8 @@ use super::cluster::{ExportCluster, Worker};
 use super::host_info::HostInfo;
 use super::signal::{flag, initial_threshold, is_per_node};
 use evictlab_case::{Case, LoadedCase, Pressure};
-use evictlab_cluster::kubelet_config;
+use evictlab_cluster::{OLDEST_KIND, kubelet_config};
+use evictlab_rules::format_go_duration;
 
 /// Returns the text of the file.
 ///
@@ -24,7 +25,7 @@ pub(crate) fn kind_config(
     let of_workers = json!({"nodeRegistration": {"kubeletExtraArgs": worker_flags(case, host)}});
     Ok(format!(
         "\
-# The cluster for the evictlab case {id}. Requires kind 0.32 or newer.
+# The cluster for the evictlab case {id}. Requires kind {kind} or newer.
 kind: Cluster
 apiVersion: kind.x-k8s.io/v1alpha4
 nodes:
@@ -39,6 +40,7 @@ nodes:
   kind: JoinConfiguration
 {of_workers}",
         id = loaded.id(),
+        kind = format_args!("{}.{}", OLDEST_KIND.major, OLDEST_KIND.minor),
         image = cluster.group.control_plane,
         of_all = indented(&of_all)?,
         of_workers = indented(&of_workers)?,
@@ -76,7 +78,7 @@ fn worker_flags(case: &Case, host: &HostInfo) -> Map<String, Value> {
             json!(format!("{signal}<{}", initial_threshold(pressure, host))),
         );
         if let Some(grace) = pressure.soft_grace {
-            let grace = humantime::format_duration(grace.get());
+            let grace = format_go_duration(grace.get());
             flags.insert("eviction-soft-grace-period".to_owned(), json!(format!("{signal}={grace}")));
         }
     }

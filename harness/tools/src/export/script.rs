@@ -8,6 +8,7 @@ use super::images::images;
 use super::manifests::expand_variables;
 use super::signal::{flag, sed_expression, unit};
 use evictlab_case::{Case, EphemeralContainer, LoadedCase, Pressure};
+use evictlab_cluster::OLDEST_KIND;
 use evictlab_report::words::shell_quote;
 use evictlab_runner::pressure::{Ramp, ramp_target};
 
@@ -163,7 +164,9 @@ fn header(loaded: &LoadedCase, cluster: &ExportCluster<'_>, ramp: Option<&Ramp>)
         case.pressure.as_ref().is_some_and(|pressure| super::signal::is_per_node(pressure.signal))
     });
     lines.extend(wrap(&format!(
-        "Requires Docker, kind 0.32 or newer, and kubectl.{} KEEP=1 keeps the cluster.",
+        "Requires Docker, kind {}.{} or newer, and kubectl.{} KEEP=1 keeps the cluster.",
+        OLDEST_KIND.major,
+        OLDEST_KIND.minor,
         takes.unwrap_or_default()
     )));
     lines.iter().map(|line| format!("# {line}\n")).collect()
