@@ -122,7 +122,7 @@ impl TargetArgs {
             BackendName::Kind => Backend::Kind(self.kind(run, catalog).await?),
             BackendName::Existing => {
                 let options = self.existing.options();
-                let backend = ExistingBackend::reach(run, &options, |name| catalog.case_image(name)).await;
+                let backend = ExistingBackend::connect(run, &options, |name| catalog.case_image(name)).await;
                 Backend::Existing(backend.map_err(existing_failure)?)
             }
         })

@@ -137,7 +137,7 @@ pub(crate) async fn run(args: Args) -> Result<ExitCode, Failure> {
 }
 
 async fn reach(access: &AccessArgs) -> Result<ClusterClient, Failure> {
-    access.access().reach().await.map_err(existing_failure)
+    access.access().connect().await.map_err(existing_failure)
 }
 
 async fn watch(args: &WatchArgs) -> Result<ExitCode, Failure> {

@@ -82,7 +82,7 @@ pub(super) async fn manifest(args: &ManifestArgs) -> Result<ExitCode, Failure> {
         print(to_yaml(&objects).map_err(infrastructure)?.trim_end())?;
         return Ok(ExitCode::SUCCESS);
     }
-    let cluster = args.existing.access().reach().await.map_err(existing_failure)?;
+    let cluster = args.existing.access().connect().await.map_err(existing_failure)?;
     let created = |object: &str| print_stderr(format_args!("created {object}"));
     apply(&cluster, &options.job, &objects, created).await.map_err(job_failure)?;
     Ok(ExitCode::SUCCESS)

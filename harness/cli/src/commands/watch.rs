@@ -110,7 +110,7 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
         Some(address) => Some(listen(address).await?),
         None => None,
     };
-    let client = args.access.access().reach().await.map_err(existing_failure)?;
+    let client = args.access.access().connect().await.map_err(existing_failure)?;
     let options = WatchOptions {
         nodes: args.nodes.clone(),
         selector: args.node_selector.clone(),

@@ -35,7 +35,7 @@ impl ClusterAccess {
     /// # Errors
     /// The kubeconfig is missing or invalid, or does not have the context; the pod has no service
     /// account token.
-    pub async fn reach(&self) -> Result<ClusterClient, ExistingError> {
+    pub async fn connect(&self) -> Result<ClusterClient, ExistingError> {
         let kubeconfig = self.read()?;
         let is_kubeconfig = kubeconfig.is_some();
         let (name, mut config) = match kubeconfig {

@@ -27,10 +27,10 @@ use crate::probe::{ProbeError, ProbePods, probe};
 use crate::run_lease::RunLease;
 use crate::workload::{Namespace, NamespacePurpose};
 
-/// Names of nodes that a message lists.
+/// Maximum number of nodes in a message.
 const MAX_NAMES: usize = 20;
-/// Maximum number of nodes that are probed at a time.
-const MAX_PROBES: usize = 250;
+/// Maximum number of pods at a time that probe nodes or pull images.
+const MAX_PARALLEL_PODS: usize = 250;
 /// Maximum number of nodes of a version without a selector.
 const NODES_PER_VERSION: usize = 4;
 
@@ -104,12 +104,12 @@ pub struct ExistingBackend {
 impl ExistingBackend {
     /// Connects to the cluster, checks permissions, and selects nodes. Creates nothing. `image`
     /// returns the full name of a case image.
-    pub async fn reach(
+    pub async fn connect(
         run: &str,
         options: &ExistingOptions,
         image: impl Fn(&str) -> String,
     ) -> Result<Self, ExistingError> {
-        let cluster = options.access.reach().await?;
+        let cluster = options.access.connect().await?;
         let matching = cluster.nodes(options.node_selector.as_deref()).await?;
         let all = match options.node_selector {
             Some(_) => cluster.nodes(None).await?,
@@ -188,9 +188,9 @@ impl ExistingBackend {
         step("reading the cgroup versions of the nodes");
         let held = self.selected.iter().filter(|selected| lease.nodes.contains(&selected.name));
         let probed = held.map(async |selected| (selected, self.probe(selected, &pods, &lease.lease).await));
-        let probed: Vec<_> = stream::iter(probed).buffered(MAX_PROBES).collect().await;
+        let probed: Vec<_> = stream::iter(probed).buffered(MAX_PARALLEL_PODS).collect().await;
         let (mut nodes, mut backends) = (Vec::new(), Vec::new());
-        let mut failed = None;
+        let mut failures = Vec::new();
         for (selected, node) in probed {
             match node {
                 Ok((node, backend)) => {
@@ -199,12 +199,12 @@ impl ExistingBackend {
                 }
                 Err(error) => {
                     step(&format!("{} is not used: {error}", selected.name));
-                    failed = Some(error);
+                    failures.push((&selected.version, error));
                 }
             }
         }
-        let remaining: BTreeSet<String> = nodes.iter().map(|node| node.name.clone()).collect();
-        if let Some(error) = failed.filter(|_| !self.has_each_version(&remaining)) {
+        let probed: Vec<&KubeletVersion> = nodes.iter().map(|node| &node.version).collect();
+        if let Some(error) = failure_of_missing_version(&probed, failures) {
             return Err(error.into());
         }
         Ok(ExistingHandle {
@@ -218,7 +218,8 @@ impl ExistingBackend {
         })
     }
 
-    /// Holds the selected nodes that no other run holds; waits if no node of a version is free.
+    /// Holds the selected nodes that no other run holds; waits if no node of a version is free, or
+    /// none of those that may come under pressure.
     async fn hold_nodes(&self, pods: &ProbePods, step: &dyn Fn(&str)) -> Result<HeldLease, ExistingError> {
         let failed = |error: kube::Error| self.cluster.error("hold nodes by a Lease", &error);
         let lease = RunLease::create(pods.namespace(), &self.run).await.map_err(failed)?;
@@ -230,20 +231,13 @@ impl ExistingBackend {
         Ok(HeldLease { lease: Arc::new(lease), nodes: held.held })
     }
 
-    /// Returns the nodes to hold of free ones; `None` if a version is missing.
+    /// Returns the nodes to hold of free ones; `None` if a version is missing, or its nodes that may
+    /// come under pressure: the run would skip the cases that need one.
     fn choose_nodes(&self, free: &BTreeSet<String>) -> Option<BTreeSet<String>> {
-        if !self.has_each_version(free) {
-            return None;
-        }
-        let free = self.selected.iter().filter(|node| free.contains(&node.name)).collect();
-        Some(limit_held(free, self.nodes_per_version, &self.run))
-    }
-
-    fn has_each_version(&self, nodes: &BTreeSet<String>) -> bool {
-        let versions = |is_counted: &dyn Fn(&SelectedNode) -> bool| -> BTreeSet<&KubeletVersion> {
-            self.selected.iter().filter(|node| is_counted(node)).map(|node| &node.version).collect()
-        };
-        versions(&|node| nodes.contains(&node.name)) == versions(&|_| true)
+        let free: Vec<&SelectedNode> =
+            self.selected.iter().filter(|node| free.contains(&node.name)).collect();
+        let has_all = best_of_each_version(&self.selected) == best_of_each_version(free.iter().copied());
+        has_all.then(|| limit_held(free, self.nodes_per_version, &self.run))
     }
 
     async fn probe(
@@ -377,12 +371,32 @@ fn limit_nodes(selected: &mut Vec<SelectedNode>, excluded: &mut Vec<String>) {
     }
 }
 
-/// Returns the names of at most `limit` nodes of each version. Runs begin with different nodes, so
-/// that they seldom claim the same.
+/// Returns the versions of nodes, each with whether one of its nodes may come under pressure.
+fn best_of_each_version<'a>(
+    nodes: impl IntoIterator<Item = &'a SelectedNode>,
+) -> BTreeMap<&'a KubeletVersion, bool> {
+    let mut versions = BTreeMap::new();
+    for node in nodes {
+        *versions.entry(&node.version).or_default() |= node.external.pressure_forbidden.is_none();
+    }
+    versions
+}
+
+/// Returns the failure of a node whose version has no other node that could be probed.
+fn failure_of_missing_version(
+    probed: &[&KubeletVersion],
+    failures: Vec<(&KubeletVersion, ProbeError)>,
+) -> Option<ProbeError> {
+    failures.into_iter().find(|(version, _)| !probed.contains(version)).map(|(_, error)| error)
+}
+
+/// Returns the names of at most `limit` nodes of each version, those that may come under pressure
+/// first. Runs begin with different nodes, so that they seldom claim the same.
 fn limit_held(mut nodes: Vec<&SelectedNode>, limit: Option<usize>, run: &str) -> BTreeSet<String> {
     let first = run.bytes().fold(0_usize, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
     let length = nodes.len().max(1);
     nodes.rotate_left(first % length);
+    nodes.sort_by_key(|node| node.external.pressure_forbidden.is_some());
     let mut counts: BTreeMap<&KubeletVersion, usize> = BTreeMap::new();
     nodes.retain(|node| {
         let count = counts.entry(&node.version).or_default();
@@ -474,7 +488,7 @@ impl ExistingHandle {
         for (index, image) in images.iter().enumerate().filter(|(_, image)| **image != self.probe_image) {
             step(&format!("pulling {image} on the nodes"));
             let pulls = self.backends.iter().map(|backend| backend.pull(image, index));
-            stream::iter(pulls).buffered(MAX_PROBES).try_collect::<()>().await?;
+            stream::iter(pulls).buffered(MAX_PARALLEL_PODS).try_collect::<()>().await?;
         }
         Ok(())
     }
@@ -488,6 +502,7 @@ impl ExistingHandle {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::node::PressureForbidden;
 
     /// An API server without namespaces that answers with an error for some time.
     fn client(code: u16, outage: Duration) -> Client {
@@ -559,6 +574,60 @@ mod tests {
         let first: BTreeSet<BTreeSet<String>> =
             "abcdefgh".chars().map(|run| held(Some(1), &run.to_string())).collect();
         assert!(first.len() > 1, "runs begin with different nodes");
+    }
+
+    /// Nodes of one version, of which the last ones may come under pressure.
+    fn dedicated(nodes: usize, permitted: usize) -> Vec<SelectedNode> {
+        let node = |nth: usize| SelectedNode {
+            name: format!("n{nth}"),
+            version: "v1.32.13".parse().unwrap(),
+            external: ExternalNode {
+                pressure_forbidden: (nth < nodes - permitted).then_some(PressureForbidden::NotAllowed),
+                shared_kernel_nodes: Arc::default(),
+                allow_other_pods: false,
+                allow_privileged: false,
+                max_pressure_bytes: 0,
+            },
+        };
+        (0..nodes).map(node).collect()
+    }
+
+    #[test]
+    fn a_run_holds_nodes_that_may_come_under_pressure_first() {
+        let nodes = dedicated(4, 1);
+        for run in "abcdefgh".chars() {
+            let held = limit_held(nodes.iter().collect(), Some(1), &run.to_string());
+            assert_eq!(held, BTreeSet::from(["n3".to_owned()]), "{run}");
+        }
+    }
+
+    #[test]
+    fn the_failure_of_a_missing_version_is_returned() {
+        let [old, new] = ["v1.31.14", "v1.32.13"].map(|text| text.parse::<KubeletVersion>().unwrap());
+        let failure = |node: &str| ProbeError::Pod {
+            node: node.to_owned(),
+            name: "probe".to_owned(),
+            reason: "it is evicted".to_owned(),
+        };
+        let missing = |probed: &[&KubeletVersion]| {
+            let failures = vec![(&old, failure("a")), (&new, failure("b"))];
+            failure_of_missing_version(probed, failures).map(|error| error.to_string())
+        };
+        assert_eq!(missing(&[&old, &new]), None, "each version has another node");
+        assert!(missing(&[&new]).unwrap().contains("node a"), "the failure of b is that of another version");
+    }
+
+    #[test]
+    fn a_version_is_free_if_its_nodes_for_pressure_are() {
+        let best = |nodes: &[SelectedNode]| {
+            let best = best_of_each_version(nodes);
+            best.into_values().collect::<Vec<_>>()
+        };
+        let mut nodes = dedicated(4, 1);
+        assert_eq!(best(&nodes), [true]);
+        nodes.pop();
+        assert_eq!(best(&nodes), [false]);
+        assert_eq!(best(&[]), [false; 0]);
     }
 
     #[tokio::test(start_paused = true)]

@@ -32,14 +32,14 @@ pub struct Leftover {
 
 /// Lists the runs with namespaces in a cluster; returns the name of the cluster, too.
 pub async fn leftovers(access: &ClusterAccess) -> Result<(String, Vec<Leftover>), ExistingError> {
-    let cluster = access.reach().await?;
+    let cluster = access.connect().await?;
     let leftovers = list_leftovers(&cluster).await?;
     Ok((cluster.name, leftovers))
 }
 
 /// Deletes the namespaces of a run; returns their number.
 pub async fn collect_leftovers(access: &ClusterAccess, run: &str) -> Result<usize, ExistingError> {
-    let cluster = access.reach().await?;
+    let cluster = access.connect().await?;
     delete_namespaces(&cluster.client, &cluster.name, run).await
 }
 

@@ -249,7 +249,7 @@ mod tests {
     async fn the_watch_reads_all_pods_of_the_generated_nodes() {
         let cluster = GeneratedCluster::serve(3, 400).await.unwrap();
         let access = ClusterAccess { kubeconfig: Some(cluster.kubeconfig().to_owned()), context: None };
-        let client = access.reach().await.unwrap();
+        let client = access.connect().await.unwrap();
         let options = WatchOptions {
             nodes: Vec::new(),
             selector: None,

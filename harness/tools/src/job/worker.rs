@@ -75,7 +75,7 @@ impl JobWorker {
         access: &ClusterAccess,
         step: &dyn Fn(&str),
     ) -> Result<usize, JobError> {
-        let cluster = access.reach().await?;
+        let cluster = access.connect().await?;
         Ok(cluster.remove_earlier_attempts(&self.index, step).await?)
     }
 
