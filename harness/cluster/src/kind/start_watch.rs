@@ -1,6 +1,6 @@
 //! Watches the nodes of a cluster until they are ready, and reports why kubelets do not start.
 //!
-//! Without a reason, a run would wait for minutes in silence: kubeadm waits four minutes for a
+//! Without a report, a run would wait for minutes: kubeadm waits four minutes for a
 //! kubelet that exits at every start.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,8 +17,8 @@ use crate::docker::{Container, Docker};
 use crate::error::{StartCause, StartProblem, StartState};
 use crate::node::ready_messages;
 
-/// Interval of the checks. A reason is reported at the third check of a kubelet that exits at every
-/// start, less than 30 s after the first exit.
+/// Interval of the checks. A kubelet that exits at every start has restarted [`MIN_RESTARTS`] times
+/// at the third check, less than 30 s after its first exit.
 const CHECK_INTERVAL: Duration = Duration::from_secs(8);
 
 /// Number of restarts by systemd from which a kubelet is one that does not start.
@@ -51,6 +51,16 @@ enum NodeLog {
     Kubelet(u32, String),
 }
 
+/// Condition `Ready` of a node that is not ready.
+enum ReadyState {
+    /// The API server was not asked, or did not answer.
+    Unknown,
+    /// The node is not registered.
+    NotRegistered,
+    /// The message of the condition, which may be empty.
+    NotReady(String),
+}
+
 /// Watches the nodes of a cluster that is being created or opened.
 pub struct StartWatch<'a> {
     docker: &'a Docker,
@@ -76,7 +86,7 @@ impl<'a> StartWatch<'a> {
         let began = Instant::now();
         loop {
             tokio::time::sleep(CHECK_INTERVAL).await;
-            let mut found = self.find(client).await;
+            let mut found = self.find(client, false).await;
             found.retain(|(node, state, cause)| {
                 let is_due = *state != StartState::NotReady || began.elapsed() >= READY_AFTER;
                 is_due && self.reported.insert((node.clone(), *state, cause.help))
@@ -88,10 +98,10 @@ impl<'a> StartWatch<'a> {
     /// Returns the problems of all nodes. With a client, all nodes that are not ready have one.
     /// Docker errors are ignored: the creation of the cluster reports them.
     pub async fn problems(&mut self, client: Option<&Client>) -> Vec<StartProblem> {
-        group(self.find(client).await)
+        group(self.find(client, true).await)
     }
 
-    async fn find(&mut self, client: Option<&Client>) -> Vec<NodeProblem> {
+    async fn find(&mut self, client: Option<&Client>, is_final: bool) -> Vec<NodeProblem> {
         let mut nodes = containers(self.docker, self.cluster).await.unwrap_or_default();
         // The load balancer of several control planes has neither systemd nor a kubelet.
         let is_node = |role: &String| role == "worker" || role == "control-plane";
@@ -105,50 +115,66 @@ impl<'a> StartWatch<'a> {
         }
         let logs = join_all(nodes.iter().map(|node| read_log(self.docker, node))).await;
         let found = nodes.into_iter().zip(logs).filter_map(|(node, log)| {
-            let message = messages.as_ref().map(|messages| messages.get(&node.name).cloned().flatten());
-            let (state, cause) =
-                self.restarts.problem(&node.name, log?, message.map(Option::unwrap_or_default))?;
+            let ready = match &messages {
+                None => ReadyState::Unknown,
+                Some(messages) => match messages.get(&node.name).cloned().flatten() {
+                    None => ReadyState::NotRegistered,
+                    Some(message) => ReadyState::NotReady(message),
+                },
+            };
+            let (state, cause) = self.restarts.problem(&node.name, log?, ready, is_final)?;
             Some((node.name, state, cause))
         });
         found.collect()
     }
 }
 
-/// The restarts of the kubelets: number, and time at which it was seen to change.
+/// The restarts of the kubelets: number, and time at which it was seen to change; `None` before
+/// the first change.
 #[derive(Default)]
-struct Restarts(BTreeMap<String, (u32, Instant)>);
+struct Restarts(BTreeMap<String, (u32, Option<Instant>)>);
 
 impl Restarts {
-    /// The problem of a node. `message` is that of the condition `Ready` of a node that is not
-    /// ready, empty if the node is not registered, and `None` if it is not known.
+    /// Returns the problem of a node. `is_final`: no later call observes more restarts.
     fn problem(
         &mut self,
         node: &str,
         log: NodeLog,
-        message: Option<String>,
+        ready: ReadyState,
+        is_final: bool,
     ) -> Option<(StartState, StartCause)> {
         let (number, log) = match log {
             NodeLog::Exited(log) => return Some((StartState::Exited, StartCause::of_log(&log)?)),
             NodeLog::Kubelet(number, log) => (number, log),
         };
         let cause = StartCause::of_log(&log);
-        if self.is_crashing(node, number) {
+        if self.is_crashing(node, number, is_final) {
             return Some((StartState::Crashing, cause?));
         }
-        let cause = match (message?, cause) {
+        let cause = match (ready, cause) {
+            (ReadyState::Unknown, _) => return None,
             (_, Some(cause)) if cause.help.is_some() => cause,
-            (message, _) if !message.is_empty() => StartCause::unknown(message),
+            (ReadyState::NotReady(message), _) if !message.is_empty() => StartCause::unknown(message),
             (_, cause) => cause?,
         };
         Some((StartState::NotReady, cause))
     }
 
-    fn is_crashing(&mut self, node: &str, number: u32) -> bool {
-        let known = self.0.entry(node.to_owned()).or_insert_with(|| (number, Instant::now()));
-        if known.0 != number {
-            *known = (number, Instant::now());
-        }
-        number >= MIN_RESTARTS && known.1.elapsed() < STABLE_AFTER
+    /// Returns whether the kubelet of a node was seen to restart a short time ago. The restarts
+    /// before the first call may be old; they count if no later call observes more.
+    fn is_crashing(&mut self, node: &str, number: u32, is_final: bool) -> bool {
+        let (before, changed) = self.0.get(node).copied().unzip();
+        let changed = match before {
+            Some(before) if before == number => changed.flatten(),
+            Some(_) => Some(Instant::now()),
+            None => None,
+        };
+        self.0.insert(node.to_owned(), (number, changed));
+        let is_recent = match (before, changed) {
+            (None, _) => is_final,
+            (Some(_), changed) => changed.is_some_and(|changed| changed.elapsed() < STABLE_AFTER),
+        };
+        number >= MIN_RESTARTS && is_recent
     }
 }
 
@@ -196,8 +222,10 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_kubelet_that_exits_again_and_again_does_not_start() {
         let mut restarts = Restarts::default();
-        let mut look =
-            |number| text(restarts.problem("a", NodeLog::Kubelet(number, INOTIFY.to_owned()), None));
+        let mut look = |number| {
+            let log = NodeLog::Kubelet(number, INOTIFY.to_owned());
+            text(restarts.problem("a", log, ReadyState::Unknown, false))
+        };
         assert_eq!(look(1), "", "kubeadm restarts it, too");
         let reported = "a, b: the kubelet exits at every start: \"Failed to start cAdvisor\" err=\"inotify_init: too many open files\"\nhelp: raise the number of inotify instances on the Docker host: `sudo sysctl fs.inotify.max_user_instances=512`";
         assert_eq!(look(2), reported);
@@ -209,32 +237,45 @@ mod tests {
     }
 
     #[test]
+    fn earlier_restarts_count_only_at_the_end() {
+        let of_first_look = |is_final| {
+            let log = NodeLog::Kubelet(2, INOTIFY.to_owned());
+            let problem = Restarts::default().problem("a", log, ReadyState::Unknown, is_final);
+            problem.map(|(state, _)| state)
+        };
+        assert_eq!(of_first_look(false), None, "they may be old");
+        assert_eq!(of_first_look(true), Some(StartState::Crashing));
+    }
+
+    #[test]
     fn a_running_kubelet_of_a_node_that_is_not_ready() {
-        let look = |log: &str, message: Option<&str>| {
-            text(Restarts::default().problem(
-                "a",
-                NodeLog::Kubelet(0, log.to_owned()),
-                message.map(str::to_owned),
-            ))
+        let look = |log: &str, ready| {
+            text(Restarts::default().problem("a", NodeLog::Kubelet(0, log.to_owned()), ready, false))
         };
         let other = "E0702 14:44:35.994664   42304 x.go:1] \"Unable to register node\"";
-        let network = Some("cni plugin not initialized");
+        let network = || ReadyState::NotReady("cni plugin not initialized".to_owned());
         let not_ready = "a, b: the node is not ready: ";
-        assert_eq!(look(other, None), "", "kind is creating it");
-        assert_eq!(look(other, Some("")), format!("{not_ready}\"Unable to register node\""));
-        assert_eq!(look(other, network), format!("{not_ready}cni plugin not initialized"));
-        assert!(look(INOTIFY, network).contains("inotify_init"), "a well-known reason is more exact");
-        assert_eq!(look("", Some("")), "", "its log is empty");
+        assert_eq!(look(other, ReadyState::Unknown), "", "kind is creating it");
+        assert_eq!(look(other, ReadyState::NotRegistered), format!("{not_ready}\"Unable to register node\""));
+        assert_eq!(look(other, network()), format!("{not_ready}cni plugin not initialized"));
+        assert!(look(INOTIFY, network()).contains("inotify_init"), "a well-known reason is more exact");
+        assert_eq!(look("", ReadyState::NotRegistered), "", "its log is empty");
     }
 
     #[test]
     fn a_container_that_exits() {
         let log = "Failed to create control group inotify object: Too many open files\nFailed to allocate manager object: Too many open files\n[!!!!!!] Failed to allocate manager object.\nExiting PID 1...\n";
-        let exited = text(Restarts::default().problem("a", NodeLog::Exited(log.to_owned()), None));
+        let exited = text(Restarts::default().problem(
+            "a",
+            NodeLog::Exited(log.to_owned()),
+            ReadyState::Unknown,
+            false,
+        ));
         let start = "a, b: the container of the node exited: Failed to allocate manager object: Too many open files\nhelp: raise";
         assert!(exited.starts_with(start), "{exited}");
         // Docker is still starting it.
-        assert_eq!(text(Restarts::default().problem("a", NodeLog::Exited(String::new()), None)), "");
+        let starting = NodeLog::Exited(String::new());
+        assert_eq!(text(Restarts::default().problem("a", starting, ReadyState::Unknown, false)), "");
     }
 
     #[test]
@@ -242,7 +283,8 @@ mod tests {
         let with = |log: &str| {
             let output = "timed out waiting for the condition".to_owned();
             let failed = ClusterError::Kind(KindError::Failed { command: "create".to_owned(), output });
-            let problem = Restarts::default().problem("a", NodeLog::Kubelet(2, log.to_owned()), None);
+            let log = NodeLog::Kubelet(2, log.to_owned());
+            let problem = Restarts::default().problem("a", log, ReadyState::Unknown, true);
             let found: Vec<_> =
                 problem.into_iter().map(|(state, cause)| ("a".to_owned(), state, cause)).collect();
             failed.with_problems(group(found))
