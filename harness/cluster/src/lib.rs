@@ -82,7 +82,7 @@ pub use job_index::{JOB_VARIABLE, JobIndex, JobName};
 pub use kind::{
     Cluster, ClusterName, ClusterNameError, ClusterRecord, ClusterSource, ClusterState, HOST_RESERVE,
     KIND_LABEL, KUBELET_LABEL, KeepPolicy, KindBackend, KindConfig, KindOptions, KnownCluster, KubeletGroup,
-    LastHeartbeat, NODE_FILE, NewCluster, NodeDiskError, OLDEST_KUBELET, Removal, SkewError, StartWatch,
+    LastHeartbeat, MAX_KUBELET_SKEW, NODE_FILE, NewCluster, NodeDiskError, Removal, SkewError, StartWatch,
     StateDir, claim, collect, containers, dead_scratch_containers, delete, ensure_names_unused, find,
     group_by_skew, has_own_disk, is_skew_allowed, kind_version, kubelets_of, label_value, planned_removal,
     separate_disks, single_group, start, stop,
@@ -91,7 +91,7 @@ pub use kubelet::{Kubelet, KubeletSource, KubeletSpec, KubeletSpecError};
 pub use meminfo::available_memory;
 pub use node::{
     ExternalNode, FileSystemsError, KubeletProxy, MAX_KUBELET_LOG_LINES, MetricLine, Node, NodeBackend,
-    NodeError, NodeFileSystems, PressureForbidden, is_ready, last_heartbeat,
+    NodeError, NodeFileSystems, NodeReversal, PressureForbidden, is_ready, last_heartbeat,
 };
 pub use owner::Owner;
 pub use plan::{ClusterPlan, ClusterProgress, NodeRequirements, TeardownContext, TeardownOutcome};

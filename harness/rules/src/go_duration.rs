@@ -55,8 +55,8 @@ pub fn parse_go_duration(text: &str) -> Result<SignedDuration, GoDurationError> 
     nanos.map(SignedDuration::from_nanos).ok_or_else(error)
 }
 
-/// Formats a duration of less than 292 years for `time.ParseDuration`, in whole numbers of the units
-/// that it has.
+/// Formats a duration of less than 292 years for `time.ParseDuration`, in whole numbers of the
+/// units that it has.
 ///
 /// ```
 /// use std::time::Duration;

@@ -246,7 +246,7 @@ async fn collect_from_docker(args: &Args) -> Result<ExitCode, Failure> {
     all.retain(|found| args.names.is_empty() || args.names.contains(&found.record.cluster));
     let mut output = Output::new(args.json);
     if !args.dry_run {
-        state.tidy();
+        state.remove_partial_files();
     }
     remove_scratch_containers(&docker, args.dry_run, &mut output).await?;
     for found in &all {
@@ -300,11 +300,11 @@ fn record_planned(name: &str, planned: Removal, output: &mut Output) -> Result<(
         Removal::Removed => {
             output.record(entry(RemovalOutcome::WouldBeRemoved), format!("{name}: would be removed"))
         }
-        Removal::Swept => {
+        Removal::CleanedUp => {
             let line = format!("{name}: would be kept, and leftovers of dead runs removed from it");
             output.record(entry(RemovalOutcome::WouldBeKept), line)
         }
-        Removal::Left(why) => {
+        Removal::Kept(why) => {
             let line = format!("{name}: left alone, {why}");
             output.record(entry(RemovalOutcome::LeftAlone).because(why), line)
         }
@@ -320,11 +320,11 @@ fn record_collected(
     let entry = |outcome| GcEntry::new(LeftoverKind::Cluster, name, outcome);
     match collected {
         Ok(Removal::Removed) => output.record(entry(RemovalOutcome::Removed), format!("{name}: removed")),
-        Ok(Removal::Swept) => {
+        Ok(Removal::CleanedUp) => {
             let line = format!("{name}: kept; removed leftovers of dead runs from it");
             output.record(entry(RemovalOutcome::Kept), line)
         }
-        Ok(Removal::Left(why)) => {
+        Ok(Removal::Kept(why)) => {
             let line = format!("{name}: left alone, {why}");
             output.record(entry(RemovalOutcome::LeftAlone).because(why), line)
         }

@@ -49,8 +49,10 @@ pub struct Container {
     pub name: String,
     /// Labels.
     pub labels: HashMap<String, String>,
-    /// True if the container is running.
+    /// True if the container is running, also while it is paused.
     pub running: bool,
+    /// True if the processes of the container are paused.
+    pub paused: bool,
     /// Creation time in seconds since 1970, if Docker reports it.
     pub created: Option<i64>,
 }
@@ -58,11 +60,13 @@ pub struct Container {
 impl From<ContainerSummary> for Container {
     fn from(summary: ContainerSummary) -> Self {
         let name = summary.names.and_then(|names| names.into_iter().next()).unwrap_or_default();
+        let paused = summary.state == Some(ContainerSummaryStateEnum::PAUSED);
         Self {
             id: summary.id.unwrap_or_default(),
             name: name.trim_start_matches('/').to_owned(),
             labels: summary.labels.unwrap_or_default(),
-            running: summary.state == Some(ContainerSummaryStateEnum::RUNNING),
+            running: paused || summary.state == Some(ContainerSummaryStateEnum::RUNNING),
+            paused,
             created: summary.created,
         }
     }
@@ -97,6 +101,14 @@ impl Docker {
         let api = api.negotiate_version().await.map_err(failed)?;
         let id = api.info().await.map_err(failed)?.id.unwrap_or_default();
         Ok(Self { api, id })
+    }
+
+    /// Creates a connection to the daemon of a test at this address. Sends no request.
+    #[cfg(test)]
+    pub(crate) fn of_test(address: &str) -> Self {
+        let timeout = REQUEST_TIMEOUT.as_secs();
+        let api = bollard::Docker::connect_with_http(address, timeout, bollard::API_DEFAULT_VERSION).unwrap();
+        Self { api, id: "daemon".to_owned() }
     }
 
     /// Id of the daemon; empty if it does not have one.

@@ -10,15 +10,21 @@ use super::error::DockerError;
 const UNLIMITED: i64 = i64::MAX / 4096 * 4096;
 
 impl Docker {
-    /// Sets the memory limit of a container in bytes, swap included; `None` removes the limit.
+    /// Sets the memory limit of a container in bytes, swap included; `None` removes the limit, and
+    /// does nothing if the container has none.
     pub async fn limit_memory(&self, container: &str, bytes: Option<u64>) -> Result<(), DockerError> {
+        let failed = |source| DockerError::request(format!("limit the memory of {container}"), source);
+        if bytes.is_none() {
+            let inspected = self.api().inspect_container(container, None).await.map_err(failed)?;
+            let limit = inspected.host_config.and_then(|config| config.memory).unwrap_or(0);
+            if limit == 0 || limit == UNLIMITED {
+                return Ok(());
+            }
+        }
         let limit = bytes.map_or(UNLIMITED, |bytes| i64::try_from(bytes).unwrap_or(UNLIMITED));
         let body =
             ContainerUpdateBody { memory: Some(limit), memory_swap: Some(limit), ..Default::default() };
-        let updated = self.api().update_container(container, body).await;
-        updated
-            .map(drop)
-            .map_err(|source| DockerError::request(format!("limit the memory of {container}"), source))
+        self.api().update_container(container, body).await.map(drop).map_err(failed)
     }
 
     /// Pauses or resumes all processes of a container. Does nothing if the container already is in

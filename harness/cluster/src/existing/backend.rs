@@ -231,8 +231,8 @@ impl ExistingBackend {
         Ok(HeldLease { lease: Arc::new(lease), nodes: held.held })
     }
 
-    /// Returns the nodes to hold of free ones; `None` if a version is missing, or its nodes that may
-    /// come under pressure: the run would skip the cases that need one.
+    /// Returns the nodes to hold of free ones; `None` if a version is missing, or its nodes that
+    /// may come under pressure: the run would skip the cases that need one.
     fn choose_nodes(&self, free: &BTreeSet<String>) -> Option<BTreeSet<String>> {
         let free: Vec<&SelectedNode> =
             self.selected.iter().filter(|node| free.contains(&node.name)).collect();

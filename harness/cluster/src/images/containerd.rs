@@ -86,10 +86,13 @@ impl Containerd<'_> {
         Ok(imported.map(drop)?)
     }
 
-    /// Removes an image and its layers, if the node has it.
-    pub(super) async fn remove(&self, image: &str) -> Result<(), DockerError> {
-        if self.missing(&[image.to_owned()]).await?.is_empty() {
-            self.ctr(&["images", "rm", "--sync", image]).await?;
+    /// Removes the images whose full names have a prefix, with their layers.
+    pub(super) async fn remove_with_prefix(&self, prefix: &str) -> Result<(), DockerError> {
+        let listed = self.ctr(&["images", "ls", "-q"]).await?;
+        let images: Vec<&str> =
+            listed.lines().map(str::trim).filter(|name| name.starts_with(prefix)).collect();
+        if !images.is_empty() {
+            self.ctr(&[&["images", "rm", "--sync"], &images[..]].concat()).await?;
         }
         Ok(())
     }

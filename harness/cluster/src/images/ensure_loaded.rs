@@ -12,7 +12,7 @@ use super::archive::Archive;
 use super::containerd::{Containerd, ContainerdError};
 use super::pull::{PullError, has_image, pull_image};
 use super::stress_image::{self, BuildError, CargoOutput};
-use super::unused_image::{self, unused_image_name};
+use super::unused_image::{self, UNUSED_IMAGES, unused_image_name};
 use crate::docker::{Docker, DockerError};
 
 /// Images could not be loaded into nodes.
@@ -120,9 +120,9 @@ pub(crate) async fn load_unused(docker: &Docker, node: &str, bytes: u64) -> Resu
     import(&[containerd], &archive, &name).await
 }
 
-/// Removes the unused image of a size from a node, if the kubelet has not.
-pub(crate) async fn remove_unused(docker: &Docker, node: &str, bytes: u64) -> Result<(), ImageLoadError> {
-    Ok(Containerd { docker, node }.remove(&unused_image_name(bytes)).await?)
+/// Removes the unused images of all sizes from a node, if the kubelet has not.
+pub(crate) async fn remove_unused(docker: &Docker, node: &str) -> Result<(), ImageLoadError> {
+    Ok(Containerd { docker, node }.remove_with_prefix(UNUSED_IMAGES).await?)
 }
 
 /// Imports an archive into nodes. `image` is the name of the image in it.

@@ -22,4 +22,4 @@ pub(crate) use ensure_loaded::{load_unpinned, load_unused, remove_unused, unpack
 pub use plan::plan_kubelets;
 pub use pull::{PullError, has_image, pull_image};
 pub use resolve::{KubeletImage, KubeletResolver};
-pub(crate) use unused_image::unused_image_name;
+pub(crate) use unused_image::{UNUSED_IMAGES, unused_image_name};

@@ -16,9 +16,12 @@ const PART: usize = 1 << 20;
 /// Length of a block in a tar archive, in bytes.
 const BLOCK: usize = 512;
 
+/// Prefix of the names of unused images, before their size.
+pub(crate) const UNUSED_IMAGES: &str = "localhost/evictlab/unused:";
+
 /// Returns the name of the image of a size.
 pub(crate) fn unused_image_name(bytes: u64) -> String {
-    format!("localhost/evictlab/unused:{bytes}")
+    format!("{UNUSED_IMAGES}{bytes}")
 }
 
 /// Creates the image of a size, which is rounded up to a multiple of 1 MiB.

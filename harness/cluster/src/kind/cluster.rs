@@ -14,25 +14,28 @@ use tokio_util::sync::CancellationToken;
 use super::command;
 use super::config::KindConfig;
 use super::containers::{are_stopped, containers};
-use super::heartbeat::{Heartbeat, last_heartbeat, remove_heartbeat};
+use super::heartbeat::{ExaminedOwner, Heartbeat, remove_heartbeat};
 use super::node_disk::{has_own_disk, separate_disks};
-use super::record::{ClusterRecord, ClusterState, LastHeartbeat, NODE_FILE};
+use super::record::{ClusterRecord, ClusterState, NODE_FILE};
 use super::skew::KubeletGroup;
 use super::start_watch::StartWatch;
 use super::state_dir::StateDir;
 use super::workers::{all_workers, find_own_disks, install_kubelets, select_workers, verify_versions};
 use crate::api_client::apply_client_settings;
-use crate::docker::Docker;
+use crate::docker::{Container, Docker, DockerError};
 use crate::error::{ClusterError, KindError};
 use crate::file_systems;
 use crate::images::ARCHIVE_PATH;
 use crate::kubelet::Kubelet;
 use crate::kubelet_config;
-use crate::node::{Node, NodeBackend, wait_until_ready};
+use crate::node::{Node, NodeBackend, NodeReversal, wait_until_ready};
 use crate::owner::Owner;
 use crate::plan::ClusterProgress;
 use crate::run_lease::{ServerClock, active_runs};
 use crate::workload::{Namespace, NamespaceRecord};
+
+/// Minimum number of nodes of a cluster: the control plane and one worker.
+const MIN_NODES: usize = 2;
 
 /// Interval at which the containers are listed while kind creates them.
 const NODE_CHECK_INTERVAL: Duration = Duration::from_millis(250);
@@ -121,8 +124,13 @@ impl Cluster {
         Ok(Self { name, client, nodes, record, other_kubelets, state, docker, heartbeat })
     }
 
-    /// Opens an existing cluster with the workers of these kubelets; with all workers if `kubelets`
-    /// is empty. `warning` receives the problems of nodes that are not ready.
+    /// Opens a kept cluster with the workers of these kubelets; with all workers if `kubelets` is
+    /// empty. Resumes nodes that a dead run has paused. `warning` receives the problems of nodes
+    /// that are not ready.
+    ///
+    /// # Errors
+    /// The cluster is unknown or stopped, has no worker of a kubelet, or its nodes do not become
+    /// ready.
     pub async fn open(
         docker: &Docker,
         state: &StateDir,
@@ -131,12 +139,14 @@ impl Cluster {
         warning: &dyn Fn(&str),
     ) -> Result<Self, ClusterError> {
         let record = state.read(name).ok_or_else(|| ClusterError::Unknown(name.to_owned()))?;
-        if are_stopped(&containers(docker, name).await?) {
+        let containers = containers(docker, name).await?;
+        if are_stopped(&containers) {
             return Err(ClusterError::Stopped(name.to_owned()));
         }
+        resume_nodes(docker, &record, &containers).await?;
         let cgroup = docker.cgroup_version().await?;
         let client = client(state, name).await?;
-        wait_for_nodes(&client, &mut StartWatch::new(docker, name), 2, warning).await?;
+        wait_for_nodes(&client, &mut StartWatch::new(docker, name), MIN_NODES, warning).await?;
         let all = all_workers(docker, &client, cgroup).await?;
         let workers: Vec<(String, String)> =
             all.iter().map(|node| (node.name.clone(), node.kubelet.clone())).collect();
@@ -158,22 +168,18 @@ impl Cluster {
     /// Another running process owns the cluster.
     pub async fn take(&mut self, owner: Owner) -> Result<(), ClusterError> {
         let nodes = containers(&self.docker, &self.name).await?;
-        let heartbeat = match self.record.owner.is_local() {
-            true => LastHeartbeat::None,
-            false => last_heartbeat(&self.docker, &nodes).await,
-        };
-        let examined = self.record.owner.clone();
+        let examined = ExaminedOwner::of(&self.docker, &self.record, &nodes).await;
         let unknown = || ClusterError::Unknown(self.name.clone());
         let taken = self.state.change_owner(&self.name, &owner, |record| {
-            let heartbeat = if record.owner == examined { heartbeat } else { LastHeartbeat::None };
-            match record.state(heartbeat) == ClusterState::Live && record.owner != owner {
+            match examined.state(record) == ClusterState::Live && record.owner != owner {
                 true => Err(ClusterError::InUse { cluster: record.cluster.clone(), pid: record.owner.pid }),
                 false => Ok(()),
             }
         })?;
+        let was_owner = self.record.owner == owner;
         self.record = taken.ok_or_else(unknown)?;
         self.heartbeat = Heartbeat::start(&self.docker, &nodes);
-        if examined == owner {
+        if was_owner {
             return Ok(());
         }
         store_record_on_nodes(&self.docker, &self.record).await?;
@@ -227,7 +233,10 @@ impl Cluster {
     }
 
     /// Deletes the namespaces of a run, or of all runs that are not active guests of the cluster,
-    /// and restores the kubelets of the nodes.
+    /// and restores the nodes.
+    ///
+    /// # Errors
+    /// A namespace cannot be deleted, or a node cannot be restored.
     pub async fn clean_up(&self, run: Option<&str>) -> Result<(), ClusterError> {
         let failed = |error: &dyn std::fmt::Display| ClusterError::CleanUp {
             cluster: self.name.clone(),
@@ -237,6 +246,10 @@ impl Cluster {
             Some(_) => Namespace::list(&self.client, run).await.map_err(|error| failed(&error))?,
             None => leftover_namespaces(&self.client).await.map_err(|error| failed(&*error))?,
         };
+        // Before the pods: their end needs nodes without a memory limit.
+        try_join_all(self.nodes.iter().map(|node| node.revert(NodeReversal::ALL)))
+            .await
+            .map_err(|error| failed(&error))?;
         try_join_all(namespaces.iter().map(|namespace| namespace.delete(POD_DELETION_TIMEOUT)))
             .await
             .map_err(|error| failed(&error))?;
@@ -293,7 +306,7 @@ fn distinct<'a>(labels: impl Iterator<Item = &'a String>) -> Vec<String> {
     labels.collect::<BTreeSet<_>>().into_iter().cloned().collect()
 }
 
-/// Kubelets of the workers of an existing cluster, with their labels and reported versions.
+/// Returns the kubelets of the workers of a kept cluster, with their labels and reported versions.
 /// `warning` receives the problems of nodes that are not ready.
 pub async fn kubelets_of(
     docker: &Docker,
@@ -310,6 +323,23 @@ pub async fn kubelets_of(
         }
     }
     Ok(kubelets)
+}
+
+/// Resumes the nodes of a cluster that a dead run has paused. Nodes of a live run stay as they are.
+pub(super) async fn resume_nodes(
+    docker: &Docker,
+    record: &ClusterRecord,
+    nodes: &[Container],
+) -> Result<(), DockerError> {
+    let mut paused = nodes.iter().filter(|node| node.paused).peekable();
+    if paused.peek().is_none() {
+        return Ok(());
+    }
+    let is_live = ExaminedOwner::of(docker, record, nodes).await.state(record) == ClusterState::Live;
+    if is_live && record.owner != Owner::current() {
+        return Ok(());
+    }
+    try_join_all(paused.map(|node| docker.set_paused(&node.id, false))).await.map(drop)
 }
 
 /// Waits until `count` nodes are ready. `warning` receives the problems that delay them.
@@ -385,6 +415,118 @@ mod tests {
     use tokio_util::task::AbortOnDropHandle;
 
     use super::*;
+    use crate::docker::{ContainerState, StandIn};
+    use crate::node::KindNode;
+
+    /// Memory limit of a container without one, in bytes.
+    const NO_LIMIT: i64 = i64::MAX / 4096 * 4096;
+
+    /// What a killed run leaves on a node: a pause, a memory limit and an unused image.
+    fn left_by_a_killed_run() -> ContainerState {
+        let images = ["localhost/evictlab/unused:1363148800", "registry.k8s.io/pause:3.10"];
+        ContainerState {
+            paused: true,
+            memory: 1_500 << 20,
+            images: images.map(str::to_owned).to_vec(),
+            ..ContainerState::default()
+        }
+    }
+
+    /// A kind cluster with the node `a`, whose API is that of a modelled cluster.
+    fn cluster_of(docker: &Docker, client: &Client, folder: &std::path::Path) -> Cluster {
+        let node = Node {
+            name: "a".to_owned(),
+            kubelet: "v1.32.13".to_owned(),
+            version: "v1.32.13".parse().unwrap(),
+            cgroup: evictlab_rules::CgroupVersion::V2,
+            client: client.clone(),
+            backend: NodeBackend::Kind(KindNode {
+                node: "a".to_owned(),
+                docker: docker.clone(),
+                own_disk: false,
+            }),
+        };
+        Cluster {
+            name: "lab".to_owned(),
+            client: client.clone(),
+            nodes: vec![node],
+            record: ClusterRecord::new("daemon", "lab", "run", Owner::current(), vec![]),
+            other_kubelets: vec![],
+            state: StateDir::at(folder).unwrap(),
+            docker: docker.clone(),
+            heartbeat: None,
+        }
+    }
+
+    fn modelled_cluster() -> (Client, AbortOnDropHandle<()>) {
+        let node = NodeOptions::new("a".to_owned(), "v1.32.13".parse().unwrap());
+        let past = Timestamp::now() - SignedDuration::from_secs(600);
+        let cluster = evictlab_embedded::Cluster::new(Options::new(0, past, vec![node])).unwrap();
+        let client = Client::new(cluster.router(), "default");
+        (client, AbortOnDropHandle::new(tokio::spawn(async move { cluster.live().await })))
+    }
+
+    #[tokio::test]
+    async fn a_clean_up_reverts_the_changes_of_a_killed_run() {
+        let (client, _driver) = modelled_cluster();
+        let daemon = StandIn::start(left_by_a_killed_run());
+        let folder = tempfile::tempdir().unwrap();
+        let cluster = cluster_of(&daemon.docker(), &client, folder.path());
+        let node = &cluster.nodes[0];
+        node.taint(&json!({"key": "evictlab.dev/taint", "effect": "NoSchedule"})).await.unwrap();
+        node.advertise(json!({"evictlab.dev/gpu": "2"}).as_object().unwrap()).await.unwrap();
+        node.cordon(true).await.unwrap();
+
+        cluster.clean_up(None).await.unwrap();
+        let state = daemon.state.lock().unwrap();
+        assert!(!state.paused);
+        assert_eq!(state.memory, NO_LIMIT);
+        let is_run = |part: &str| state.commands.iter().any(|command| command.contains(part));
+        assert!(is_run("rm -f /etc/kubernetes/manifests/evictlab-*.yaml"), "{:?}", state.commands);
+        assert!(is_run("images rm --sync localhost/evictlab/unused:1363148800"), "{:?}", state.commands);
+        assert!(!is_run("rm --sync registry"), "{:?}", state.commands);
+        drop(state);
+        let object = node.object().await.unwrap();
+        let (spec, status) = (object.spec.unwrap(), object.status.unwrap());
+        assert_eq!(spec.unschedulable, None);
+        let mut taints = spec.taints.iter().flatten().map(|taint| taint.key.as_str());
+        assert!(!taints.any(|key| key.starts_with("evictlab.dev/")));
+        assert!(!status.capacity.unwrap().contains_key("evictlab.dev/gpu"));
+    }
+
+    #[tokio::test]
+    async fn a_reversal_that_fails_does_not_prevent_the_others() {
+        let (client, _driver) = modelled_cluster();
+        let daemon = StandIn::start(ContainerState { cannot_resume: true, ..left_by_a_killed_run() });
+        let folder = tempfile::tempdir().unwrap();
+        let cluster = cluster_of(&daemon.docker(), &client, folder.path());
+        let error = cluster.nodes[0].revert(NodeReversal::ALL).await.unwrap_err().to_string();
+        assert!(error.contains("resume a"), "{error}");
+        let state = daemon.state.lock().unwrap();
+        assert_eq!(state.memory, NO_LIMIT);
+        assert!(state.commands.iter().any(|command| command.contains("images rm")), "{:?}", state.commands);
+    }
+
+    #[tokio::test]
+    async fn nodes_that_a_dead_run_has_paused_are_resumed() {
+        let node = Container {
+            id: "a".to_owned(),
+            name: "a".to_owned(),
+            labels: std::collections::HashMap::new(),
+            running: true,
+            paused: true,
+            created: None,
+        };
+        let elsewhere = Owner { host: "another".to_owned(), ..Owner::current() };
+        for (kept, remains_paused) in [(true, false), (false, true)] {
+            let daemon = StandIn::start(left_by_a_killed_run());
+            let record = ClusterRecord::new("daemon", "lab", "run", elsewhere.clone(), vec![]);
+            // Without a heartbeat, the owner of a kept cluster is dead.
+            let record = ClusterRecord { kept, ..record };
+            resume_nodes(&daemon.docker(), &record, std::slice::from_ref(&node)).await.unwrap();
+            assert_eq!(daemon.state.lock().unwrap().paused, remains_paused, "kept: {kept}");
+        }
+    }
 
     /// Creates the namespace of a run, with its Lease if it has one.
     async fn create_run(client: &Client, run: &str, renewed: Option<Timestamp>) {

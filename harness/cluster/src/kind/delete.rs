@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use super::containers::containers;
+use super::heartbeat::ExaminedOwner;
 use super::ownership::is_own;
-use super::record::{ClusterRecord, ClusterState, LastHeartbeat};
+use super::record::{ClusterRecord, ClusterState};
 use super::state_dir::StateDir;
 use super::{command, kind_processes};
 use crate::docker::Docker;
@@ -24,16 +25,19 @@ const IDLE_CHECKS: u32 = 2;
 /// A cluster with this name exists.
 pub async fn claim(docker: &Docker, state: &StateDir, record: &ClusterRecord) -> Result<(), ClusterError> {
     let name = &record.cluster;
-    let remains =
-        state.change_owner(name, &record.owner, |earlier| match earlier.state(LastHeartbeat::None) {
+    if let Some(earlier) = state.read(name) {
+        let nodes = containers(docker, name).await?;
+        let examined = ExaminedOwner::of(docker, &earlier, &nodes).await;
+        let remains = state.change_owner(name, &record.owner, |earlier| match examined.state(earlier) {
             ClusterState::Dead => Ok(()),
             _ => Err(ClusterError::Exists(name.clone())),
         })?;
-    if let Some(remains) = remains {
-        if !is_own(docker, &remains, &containers(docker, name).await?).await {
-            return Err(ClusterError::Exists(name.clone()));
+        if let Some(remains) = remains {
+            if !is_own(docker, &remains, &containers(docker, name).await?).await {
+                return Err(ClusterError::Exists(name.clone()));
+            }
+            delete(docker, state, name).await?;
         }
-        delete(docker, state, name).await?;
     }
     match state.claim(record)? {
         true => Ok(()),

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::cluster::Cluster;
 use super::containers::{KIND_LABEL, are_stopped, containers};
 use super::delete::delete;
-use super::heartbeat::last_heartbeat;
+use super::heartbeat::ExaminedOwner;
 use super::name::ClusterName;
 use super::ownership::{is_of_record, is_own, stored_record};
 use super::record::{ClusterRecord, ClusterState, LastHeartbeat};
@@ -58,12 +58,7 @@ pub async fn find(docker: &Docker, state: &StateDir) -> Result<Vec<KnownCluster>
         let is_own =
             stored.is_some() || known.as_ref().is_some_and(|record| is_of_record(record, containers));
         if let Some(record) = stored.or(known) {
-            let is_remote = !record.owner.is_local();
-            let heartbeat = match is_remote {
-                true => last_heartbeat(docker, containers).await,
-                false => LastHeartbeat::None,
-            };
-            let state = match record.state(heartbeat) {
+            let state = match ExaminedOwner::of(docker, &record, containers).await.state(&record) {
                 ClusterState::Kept if are_stopped(containers) => ClusterState::Stopped,
                 state => state,
             };
@@ -95,33 +90,33 @@ pub enum Removal {
     /// The cluster was deleted.
     Removed,
     /// The cluster is kept; the leftovers of a dead run were removed.
-    Swept,
+    CleanedUp,
     /// The cluster was not changed, with the reason.
-    Left(&'static str),
+    Kept(&'static str),
 }
 
 /// A cluster that another process uses.
-const IN_USE: Removal = Removal::Left("its owner is running");
+const IN_USE: Removal = Removal::Kept("its owner is running");
 
 /// Returns what [`collect`] does with a cluster, unless another process changes the cluster before.
 pub fn planned_removal(state: &StateDir, found: &KnownCluster, kept: bool) -> Removal {
     if !found.is_local {
-        return Removal::Left("it is on another Docker host");
+        return Removal::Kept("it is on another Docker host");
     }
     if !found.is_own {
-        return Removal::Left(
+        return Removal::Kept(
             "its nodes have no record of a run: another program may have created it; `evictlab cluster delete --force` deletes it",
         );
     }
     match found.state {
         ClusterState::Live => IN_USE,
         ClusterState::Stopped if !kept => {
-            Removal::Left("its nodes do not run; `evictlab cluster start` starts and cleans them")
+            Removal::Kept("its nodes do not run; `evictlab cluster start` starts and cleans them")
         }
         ClusterState::Kept if !kept && state.read(&found.record.cluster).is_none() => {
-            Removal::Left("it is kept, and its kubeconfig is in another state directory")
+            Removal::Kept("it is kept, and its kubeconfig is in another state directory")
         }
-        ClusterState::Kept if !kept && !found.containers.is_empty() => Removal::Swept,
+        ClusterState::Kept if !kept && !found.containers.is_empty() => Removal::CleanedUp,
         ClusterState::Kept | ClusterState::Stopped | ClusterState::Dead => Removal::Removed,
     }
 }
@@ -135,8 +130,8 @@ pub async fn collect(
     kept: bool,
 ) -> Result<Removal, ClusterError> {
     let collected = match planned_removal(state, found, kept) {
-        left @ Removal::Left(_) => return Ok(left),
-        Removal::Swept => sweep(docker, state, &found.record.cluster).await,
+        kept @ Removal::Kept(_) => return Ok(kept),
+        Removal::CleanedUp => clean_up_kept(docker, state, &found.record.cluster).await,
         Removal::Removed => remove(docker, state, &found.record).await,
     };
     match collected {
@@ -147,23 +142,24 @@ pub async fn collect(
 }
 
 /// Cleans up a kept cluster.
-async fn sweep(docker: &Docker, state: &StateDir, cluster: &str) -> Result<Removal, ClusterError> {
+async fn clean_up_kept(docker: &Docker, state: &StateDir, cluster: &str) -> Result<Removal, ClusterError> {
     let mut cluster = Cluster::open(docker, state, cluster, &[], &|_| {}).await?;
     cluster.take(Owner::current()).await?;
     cluster.keep().await?;
-    Ok(Removal::Swept)
+    Ok(Removal::CleanedUp)
 }
 
 /// Deletes a cluster, unless it has another owner, or other nodes, than when it was found.
 async fn remove(docker: &Docker, state: &StateDir, found: &ClusterRecord) -> Result<Removal, ClusterError> {
     state.change_owner(&found.cluster, &Owner::current(), |record| {
-        match record.owner != found.owner && record.state(LastHeartbeat::None) == ClusterState::Live {
+        // The heartbeat of a new owner is not known.
+        match record.owner != found.owner && record.state(LastHeartbeat::Unreadable) == ClusterState::Live {
             true => Err(ClusterError::InUse { cluster: record.cluster.clone(), pid: record.owner.pid }),
             false => Ok(()),
         }
     })?;
     if !is_own(docker, found, &containers(docker, &found.cluster).await?).await {
-        return Ok(Removal::Left("another program has created its nodes again"));
+        return Ok(Removal::Kept("another program has created its nodes again"));
     }
     delete(docker, state, &found.cluster).await?;
     Ok(Removal::Removed)

@@ -6,8 +6,9 @@ use std::time::Duration;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::containers::is_control_plane;
-use super::record::LastHeartbeat;
+use super::record::{ClusterRecord, ClusterState, LastHeartbeat};
 use crate::docker::{Container, Docker};
+use crate::owner::Owner;
 
 /// The file. Its contents do not matter.
 const FILE: &str = "/kind/evictlab-heartbeat";
@@ -45,8 +46,34 @@ pub(super) async fn remove_heartbeat(docker: &Docker, nodes: &[Container]) {
     }
 }
 
+/// The owner of a cluster and the last heartbeat in its nodes, which were read before the lock of
+/// the record is taken: reading a heartbeat may take a minute.
+pub(super) struct ExaminedOwner {
+    owner: Owner,
+    heartbeat: LastHeartbeat,
+}
+
+impl ExaminedOwner {
+    /// Reads the last heartbeat in the nodes of a cluster if the process of its owner cannot be
+    /// checked.
+    pub(super) async fn of(docker: &Docker, record: &ClusterRecord, nodes: &[Container]) -> Self {
+        let heartbeat = match record.owner.is_local() {
+            true => LastHeartbeat::None,
+            false => last_heartbeat(docker, nodes).await,
+        };
+        Self { owner: record.owner.clone(), heartbeat }
+    }
+
+    /// Returns the state of the cluster by its present record. Another owner than the examined one
+    /// has taken the cluster since: its heartbeat is not known, so the owner counts as live if its
+    /// process cannot be checked.
+    pub(super) fn state(&self, record: &ClusterRecord) -> ClusterState {
+        record.state(if record.owner == self.owner { self.heartbeat } else { LastHeartbeat::Unreadable })
+    }
+}
+
 /// Reads the last heartbeat in any of the nodes.
-pub(super) async fn last_heartbeat(docker: &Docker, nodes: &[Container]) -> LastHeartbeat {
+async fn last_heartbeat(docker: &Docker, nodes: &[Container]) -> LastHeartbeat {
     let mut last = LastHeartbeat::None;
     for node in nodes.iter().filter(|node| node.running) {
         if let Ok(None) = docker.read_file(&node.id, FILE).await {
@@ -61,4 +88,27 @@ pub(super) async fn last_heartbeat(docker: &Docker, nodes: &[Container]) -> Last
         }
     }
     last
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_owner_elsewhere_is_live() {
+        let elsewhere = |pid| Owner { host: "another".to_owned(), pid, ..Owner::current() };
+        let record = |owner| {
+            let record = ClusterRecord::new("daemon", "lab", "run", owner, vec![]);
+            ClusterRecord { kept: true, ..record }
+        };
+        let examined = ExaminedOwner { owner: elsewhere(1), heartbeat: LastHeartbeat::None };
+        assert_eq!(examined.state(&record(elsewhere(1))), ClusterState::Kept);
+        assert_eq!(
+            examined.state(&record(elsewhere(2))),
+            ClusterState::Live,
+            "it has just taken the cluster"
+        );
+        let dead = Owner { started: Some("earlier".to_owned()), ..Owner::current() };
+        assert_eq!(examined.state(&record(dead)), ClusterState::Kept, "its process can be checked");
+    }
 }

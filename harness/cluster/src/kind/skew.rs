@@ -6,7 +6,7 @@ use crate::kubelet::Kubelet;
 
 /// Maximum number of minor versions that a kubelet may be older than the API server (Kubernetes
 /// version skew policy, since 1.28).
-pub const OLDEST_KUBELET: u32 = 3;
+pub const MAX_KUBELET_SKEW: u32 = 3;
 
 /// No available control plane supports a kubelet.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -35,7 +35,7 @@ pub struct KubeletGroup {
 pub fn is_skew_allowed(server: &KubeletVersion, kubelet: &KubeletVersion) -> bool {
     server.major == kubelet.major
         && kubelet.minor <= server.minor
-        && server.minor - kubelet.minor <= OLDEST_KUBELET
+        && server.minor - kubelet.minor <= MAX_KUBELET_SKEW
 }
 
 /// Groups kubelets into as few clusters as the version skew policy allows. Each group has the
@@ -58,7 +58,7 @@ pub fn group_by_skew(mut kubelets: Vec<Kubelet>) -> Result<Vec<KubeletGroup>, Sk
     Ok(groups)
 }
 
-/// Groups the kubelets of an existing cluster, whose skew was checked at its creation.
+/// Groups the kubelets of a kept cluster, whose skew was checked at its creation.
 pub fn single_group(kubelets: Vec<Kubelet>) -> Vec<KubeletGroup> {
     let newest = kubelets.iter().max_by(|a, b| a.image_version.cmp(&b.image_version));
     let Some((control_plane, version)) = newest.map(|k| (k.image.clone(), k.image_version.clone())) else {

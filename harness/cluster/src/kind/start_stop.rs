@@ -2,9 +2,10 @@
 
 use futures::future::try_join_all;
 
-use super::cluster::{Cluster, client, wait_for_nodes};
+use super::cluster::{Cluster, client, resume_nodes, wait_for_nodes};
 use super::containers::{containers, is_control_plane};
-use super::record::{ClusterState, LastHeartbeat};
+use super::heartbeat::ExaminedOwner;
+use super::record::ClusterState;
 use super::start_watch::StartWatch;
 use super::state_dir::StateDir;
 use crate::docker::Docker;
@@ -21,12 +22,17 @@ const GRACE_PERIOD: i32 = 10;
 /// # Errors
 /// A process uses the cluster, or Docker fails.
 pub async fn stop(docker: &Docker, state: &StateDir, name: &str) -> Result<(), ClusterError> {
-    // A run that opens the cluster now is refused.
-    state.change_owner(name, &Owner::current(), |record| match record.state(LastHeartbeat::None) {
-        ClusterState::Live => Err(ClusterError::InUse { cluster: name.to_owned(), pid: record.owner.pid }),
-        _ => Ok(()),
-    })?;
     let nodes = containers(docker, name).await?;
+    if let Some(record) = state.read(name) {
+        let examined = ExaminedOwner::of(docker, &record, &nodes).await;
+        // A run that opens the cluster now is refused.
+        state.change_owner(name, &Owner::current(), |record| match examined.state(record) {
+            ClusterState::Live => {
+                Err(ClusterError::InUse { cluster: name.to_owned(), pid: record.owner.pid })
+            }
+            _ => Ok(()),
+        })?;
+    }
     let running = nodes.iter().filter(|node| node.running);
     try_join_all(running.map(|node| docker.stop(&node.id, GRACE_PERIOD))).await?;
     Ok(())
@@ -45,6 +51,9 @@ pub async fn start(
     progress: ClusterProgress<'_>,
 ) -> Result<(), ClusterError> {
     let nodes = containers(docker, name).await?;
+    if let Some(record) = state.read(name) {
+        resume_nodes(docker, &record, &nodes).await?;
+    }
     let count = nodes.len();
     let stopped = nodes.into_iter().filter(|node| !node.running);
     let (control_planes, workers): (Vec<_>, Vec<_>) = stopped.partition(is_control_plane);

@@ -113,7 +113,7 @@ impl StateDir {
     }
 
     /// Removes the partial files of processes that were killed.
-    pub fn tidy(&self) {
+    pub fn remove_partial_files(&self) {
         let old = |path: &Path| {
             let is_partial = path.file_name()?.to_str()?.starts_with(PARTIAL);
             (is_partial && fs::metadata(path).ok()?.modified().ok()?.elapsed().ok()? > PARTIAL_FILE_LIFETIME)

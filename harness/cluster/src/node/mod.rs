@@ -9,6 +9,7 @@ mod metrics;
 mod other_pods;
 mod proxy;
 mod readiness;
+mod revert;
 mod worker;
 
 pub(crate) use backend::{EmbeddedNode, ExistingNode, KindNode};
@@ -21,4 +22,5 @@ pub(crate) use other_pods::{has_not_ended, names_of_other_pods};
 pub use proxy::KubeletProxy;
 pub use readiness::{is_ready, last_heartbeat};
 pub(crate) use readiness::{ready_messages, wait_until_ready};
+pub use revert::NodeReversal;
 pub use worker::Node;

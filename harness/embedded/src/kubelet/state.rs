@@ -76,9 +76,10 @@ impl Kubelet {
         self.status.images.add(image, bytes);
     }
 
-    /// Removes an image that no container uses from the runtime, as `ctr images rm` does.
-    pub fn remove_image(&mut self, image: &str) {
-        self.status.images.remove(image);
+    /// Removes the images whose names have a prefix, which no container uses, from the runtime, as
+    /// `ctr images rm` does.
+    pub fn remove_images(&mut self, prefix: &str) {
+        self.status.images.remove_with_prefix(prefix);
     }
 
     /// Returns a reference to the kubelet's node.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use evictlab_case::{Case, ContainerfsPlacement, LoadedCase, NodeChange};
-use evictlab_cluster::NodeFileSystems;
 use evictlab_cluster::workload::{Namespace, NamespacePurpose};
+use evictlab_cluster::{NodeFileSystems, NodeReversal};
 use evictlab_evidence::{EvidenceSource, LiveState, MissingEvidence, ObservationEnd, Observations};
 use evictlab_fault::Fault;
 use evictlab_judge::{CaseResult, InconclusiveReason, Phase, Verdict, judge};
@@ -14,7 +14,7 @@ use evictlab_rules::quantity::MIB;
 use kube::api::ApiResource;
 use kube::core::GroupVersionKind;
 use serde_json::Value;
-use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::{OwnedSemaphorePermit, SemaphorePermit};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
@@ -29,7 +29,7 @@ use crate::pressure::host_budget::HostBudget;
 use crate::pressure::plan::PressurePlan;
 use crate::pressure::ramp::{Ramp, ramp, ramp_duration, ramp_to};
 use crate::pressure::skip_reason::SkipReason;
-use crate::staging::node_setup::{delete_static_pods, restore_node, unused_image_bytes};
+use crate::staging::node_setup::{reversal, unused_image_bytes};
 
 /// Limit for the deletion of a case's namespace without progress, on a fast node.
 const NAMESPACE_DELETION_TIMEOUT: Duration = Duration::from_secs(60);
@@ -105,6 +105,20 @@ impl NodeSpeed {
     }
 }
 
+/// A case whose node is ready for its pods.
+struct Prepared<'a> {
+    namespace: Namespace,
+    /// State of the node before the pods.
+    before: StateBefore,
+    /// Growth of the pods; `None` without pressure.
+    ramp: Option<Ramp>,
+    speed: NodeSpeed,
+    /// Held until the end of the case.
+    _room: Option<[SemaphorePermit<'a>; 2]>,
+    /// Held until the end of the case.
+    _host_memory: Option<OwnedSemaphorePermit>,
+}
+
 /// State of the watches when the observation ended, and why; `None` if it was interrupted.
 pub(crate) type Observed = (LiveState, Option<ObservationEnd>);
 
@@ -129,25 +143,39 @@ impl CaseRunner<'_> {
     }
 
     async fn execute(&self, execution: &mut Execution) -> Result<CaseResult, CaseError> {
-        let node = &self.leased.node;
-        let case = &self.case.case;
         self.describe_node(&mut execution.observations);
         self.cancellable(self.leased.delete_leftovers(NAMESPACE_DELETION_TIMEOUT)).await?;
         if self.leased.is_dirty().await {
             self.report_step(Phase::Lease, "waiting for the node to recover");
             self.cancellable(self.leased.reset()).await?;
         }
-        if self.exclusivity != Exclusivity::Shared && case.pressure.is_some() {
+        if self.exclusivity != Exclusivity::Shared && self.case.case.pressure.is_some() {
             self.cancel.run_until_cancelled(self.leased.wait_until_steady()).await;
         }
+        match self.prepare(execution).await {
+            Ok(prepared) => self.observe_and_judge(prepared, execution).await,
+            Err(error) => {
+                // The node has nothing else of the case yet.
+                let unused_images = self.case.case.node.unused_image.is_some();
+                // The error of the preparation is reported. The next case tries again.
+                let _ = self.leased.revert(NodeReversal { unused_images, ..NodeReversal::default() }).await;
+                Err(error)
+            }
+        }
+    }
+
+    /// Gives the node and its kubelet what the case states, plans the pressure, and creates the
+    /// namespace.
+    async fn prepare(&self, execution: &mut Execution) -> Result<Prepared<'_>, CaseError> {
+        let (node, case) = (&self.leased.node, &self.case.case);
         self.cancellable(self.set_up_for_case()).await?;
         let container_start = self.leased.container_start().await;
         self.acquire_pressure_permit().await?;
         let room = async { Ok::<_, CaseError>(self.leased.acquire_room(case).await) };
-        let _room = self.cancellable(room).await?;
+        let room = self.cancellable(room).await?;
         let plan = self.cancellable(self.plan_pressure()).await?;
         let ramp = self.ramp(container_start, plan.as_ref()).await;
-        let _host_memory = self.acquire_host_memory(ramp.as_ref()).await?;
+        let host_memory = self.acquire_host_memory(ramp.as_ref()).await?;
         execution.phase = Phase::Tune;
         let before = self.cancellable(self.configure_node(&mut execution.observations)).await?;
         execution.phase = Phase::Stage;
@@ -163,33 +191,47 @@ impl CaseRunner<'_> {
         let grace = plan.and_then(|plan| plan.grace).unwrap_or_default();
         let ramp_duration = ramp.as_ref().map(Ramp::duration).unwrap_or_default();
         let speed = NodeSpeed { container_start, extra_timeout: stats_delay + grace, ramp_duration };
+        Ok(Prepared { namespace, before, ramp, speed, _room: room, _host_memory: host_memory })
+    }
+
+    /// Creates the pods, observes and judges the case, and reverts its changes of the node.
+    async fn observe_and_judge(
+        &self,
+        prepared: Prepared<'_>,
+        execution: &mut Execution,
+    ) -> Result<CaseResult, CaseError> {
+        let Prepared { namespace, before, ramp, speed, .. } = &prepared;
         let observed = tokio::select! {
-            observed = self.stage_and_observe(&namespace, ramp.as_ref(), speed, execution) => observed,
-            error = self.guard(&namespace) => Err(error),
+            observed = self.stage_and_observe(namespace, ramp.as_ref(), *speed, execution) => observed,
+            error = self.guard(namespace) => Err(error),
         };
         // Without the node, the end of the pods says nothing about the kubelet.
-        let observed = match node.backend().confirm_held().await {
+        let observed = match self.leased.node.backend().confirm_held().await {
             Ok(()) => observed,
             Err(lost) => Err(lost.into()),
         };
         if let Ok((live, end)) = &observed {
             execution.observations.ended.clone_from(end);
-            self.read_final_state(&namespace, live, &mut execution.observations).await;
+            self.read_final_state(namespace, live, &mut execution.observations).await;
         }
-        let restored = restore_node(node, case).await;
+        let reversal = reversal(&self.case.case);
+        let reverted = self.leased.revert(NodeReversal { static_pods: false, ..reversal }).await;
         let result = match &observed {
-            Ok((live, _)) => Some(self.collect_and_judge(&namespace, &before, live, execution).await),
+            Ok((live, _)) => Some(self.collect_and_judge(namespace, before, live, execution).await),
             Err(_) => None,
         };
         let answers = self.confirm_node_answers(result.as_ref()).await;
-        let restored = delete_static_pods(node, case).await.and(restored);
+        // Their end is not part of the case, so its evidence is read before.
+        let static_pods = NodeReversal { static_pods: reversal.static_pods, ..NodeReversal::default() };
+        let reverted = self.leased.revert(static_pods).await.and(reverted);
         if !self.cancel.is_cancelled() {
             if result.is_some() {
                 execution.phase = Phase::Reset;
             }
             self.report_step(Phase::Reset, "deleting the pods");
-            restored?;
-            self.delete_objects(&namespace, speed, observed.is_err()).await?;
+            let ignore_failure = observed.is_err() || reverted.is_err();
+            self.delete_objects(namespace, *speed, ignore_failure).await?;
+            reverted?;
         }
         let concluded = match answers {
             Ok(()) => self.conclude(observed?, result).await,

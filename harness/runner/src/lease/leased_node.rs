@@ -7,7 +7,7 @@ use evictlab_case::Case;
 use evictlab_cluster::kubelet_config::{self, ConfigureError};
 use evictlab_cluster::workload::{Namespace, StageError};
 use evictlab_cluster::{
-    FileSystemsError, Node, NodeError, NodeFileSystems, ProbePods, file_systems, huge_pages,
+    FileSystemsError, Node, NodeError, NodeFileSystems, NodeReversal, ProbePods, file_systems, huge_pages,
 };
 use evictlab_rules::quantity::MIB;
 use evictlab_rules::summary::Sample;
@@ -88,6 +88,8 @@ struct LeaseState {
     baseline: NodeBaseline,
     /// Changes of exclusive cases since the last recovery.
     dirty: DirtyState,
+    /// Changes of cases that could not be reverted.
+    not_reverted: Vec<NodeReversal>,
     /// The node may have file systems of a case.
     has_file_systems: bool,
     /// The node may have huge pages of a case.
@@ -136,6 +138,7 @@ impl LeasedNode {
             slowdown: Slowdown::NONE,
             baseline,
             dirty: DirtyState::Clean,
+            not_reverted: Vec::new(),
             has_file_systems: false,
             has_huge_pages: false,
             is_unsteady: false,
@@ -264,6 +267,20 @@ impl LeasedNode {
         huge_pages::set_up(&self.node, bytes).await
     }
 
+    /// Reverts changes of a case.
+    ///
+    /// # Errors
+    /// A reversal failed; the next [`reset`](Self::reset) tries again.
+    pub(crate) async fn revert(&self, reversal: NodeReversal) -> Result<(), NodeError> {
+        let reverted = self.node.revert(reversal).await;
+        if reverted.is_err() {
+            let mut state = self.state.lock().await;
+            state.dirty = DirtyState::Dirty;
+            state.not_reverted.push(reversal);
+        }
+        reverted
+    }
+
     /// Records that the case on a dirty node ended as expected, with its container start time.
     pub(crate) async fn mark_healthy(&self, container_start: Duration) {
         let mut state = self.state.lock().await;
@@ -362,6 +379,7 @@ impl LeasedNode {
                 }
                 (state.container_start, state.dirty) = (container_start, DirtyState::Clean);
                 (state.has_file_systems, state.has_huge_pages) = (false, false);
+                state.not_reverted.clear();
                 Ok(())
             }
             Err(error) => {
@@ -372,6 +390,9 @@ impl LeasedNode {
     }
 
     async fn restore_and_verify(&self, state: &LeaseState) -> Result<Duration, LeaseError> {
+        for reversal in &state.not_reverted {
+            self.node.revert(*reversal).await?;
+        }
         if state.has_file_systems {
             file_systems::restore(&self.node).await?;
         }

@@ -2,7 +2,7 @@
 
 use evictlab_case::{Case, NodeChange};
 use evictlab_cluster::workload::{Placement, static_pod_manifest};
-use evictlab_cluster::{Node, NodeError};
+use evictlab_cluster::{Node, NodeError, NodeReversal};
 use serde_json::{Value, json};
 
 /// Applies a case's memory limit, extended resources and static pods to its node.
@@ -27,34 +27,43 @@ pub(crate) async fn set_up_node(
     Ok(())
 }
 
-/// Deletes the static pods of a case. Their end is not part of the case, so its evidence is read
-/// before.
-pub(crate) async fn delete_static_pods(node: &Node, case: &Case) -> Result<(), NodeError> {
-    if case.static_pods.is_empty() {
-        return Ok(());
-    }
-    node.backend().replace_static_pods(&[]).await
-}
-
 /// Returns the size of the unused image that a case puts on its node, in bytes.
 pub(crate) fn unused_image_bytes(case: &Case) -> Option<u64> {
     Some(case.node.unused_image.as_ref()?.amount())
 }
 
-/// Reverts everything else that a case changes on its node in its setup and steps. Also applies to
-/// a case that was interrupted: each reversal is idempotent.
-pub(crate) async fn restore_node(node: &Node, case: &Case) -> Result<(), NodeError> {
-    if case.node_changes().any(|change| *change == NodeChange::Pause) {
-        node.backend().set_paused(false).await?;
+/// Returns the reversal of everything that a case changes on its node in its setup and steps,
+/// except the kubelet configuration and file systems. Also applies to a case that was interrupted.
+pub(crate) fn reversal(case: &Case) -> NodeReversal {
+    let changes = |wanted: NodeChange| case.node_changes().any(|change| *change == wanted);
+    NodeReversal {
+        paused: changes(NodeChange::Pause),
+        memory_limit: case.node.memory.is_some(),
+        static_pods: !case.static_pods.is_empty(),
+        taints_and_resources: case.node_changes().next().is_some() || !case.node.capacity.is_empty(),
+        cordon: changes(NodeChange::Drain),
+        unused_images: case.node.unused_image.is_some(),
     }
-    if case.node.memory.is_some() {
-        node.backend().limit_memory(None).await?;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reverts_what_a_case_changes() {
+        let of = |fields: &str| {
+            let text = format!("{{name: a, about: b, expect: {{evicted: []}}, {fields}}}");
+            reversal(&serde_saphyr::from_str::<Case>(&text).unwrap())
+        };
+        let none = NodeReversal::default();
+        let taints = NodeReversal { taints_and_resources: true, ..none };
+        assert_eq!(of("pods: []"), none);
+        assert_eq!(of("node: {memory: 1Gi}"), NodeReversal { memory_limit: true, ..none });
+        assert_eq!(of("node: {unused-image: 1Gi}"), NodeReversal { unused_images: true, ..none });
+        assert_eq!(of("node: {capacity: {evictlab.dev/gpu: 1}}"), taints);
+        assert_eq!(of("static-pods: [{spec: {}}]"), NodeReversal { static_pods: true, ..none });
+        assert_eq!(of("do: [{pause: true}]"), NodeReversal { paused: true, ..taints });
+        assert_eq!(of("do: [{drain: true}]"), NodeReversal { cordon: true, ..taints });
     }
-    if let Some(bytes) = unused_image_bytes(case) {
-        node.backend().remove_unused_image(bytes).await?;
-    }
-    if case.node_changes().next().is_some() || !case.node.capacity.is_empty() {
-        node.clean(case.node_changes().any(|change| *change == NodeChange::Drain)).await?;
-    }
-    Ok(())
 }

@@ -5,7 +5,7 @@ use std::iter::repeat_with;
 
 use super::candidate::{KubeletCandidate, Standing};
 use super::search_range::SearchRange;
-use evictlab_cluster::OLDEST_KUBELET;
+use evictlab_cluster::MAX_KUBELET_SKEW;
 
 /// Maximum number of kubelets in a cluster: each is a node, and the host may be small.
 const MAX_KUBELETS_PER_CLUSTER: usize = 5;
@@ -174,10 +174,10 @@ impl Search {
     }
 
     /// Returns whether a candidate can share a cluster with the others: the API server has the
-    /// newest version and supports only kubelets that are up to `OLDEST_KUBELET` minors older.
+    /// newest version and supports only kubelets that are up to `MAX_KUBELET_SKEW` minors older.
     fn can_share(&self, indices: &[usize], another: usize) -> bool {
         let minor = |index: usize| self.range.candidates[index].version.minor;
-        indices.iter().all(|index| minor(*index).abs_diff(minor(another)) <= OLDEST_KUBELET)
+        indices.iter().all(|index| minor(*index).abs_diff(minor(another)) <= MAX_KUBELET_SKEW)
     }
 }
 
@@ -281,7 +281,7 @@ pub(super) mod tests {
             for cluster in &clusters {
                 let minor = |name: &String| name[3..5].parse::<u32>().unwrap();
                 assert!(
-                    minor(&cluster[cluster.len() - 1]) - minor(&cluster[0]) <= OLDEST_KUBELET,
+                    minor(&cluster[cluster.len() - 1]) - minor(&cluster[0]) <= MAX_KUBELET_SKEW,
                     "{cluster:?}"
                 );
             }

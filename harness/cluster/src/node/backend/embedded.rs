@@ -150,8 +150,8 @@ impl EmbeddedNode {
         self.with("add an image", |node, _| node.kubelet.add_image(image, bytes))
     }
 
-    pub(super) fn remove_image(&self, image: &str) -> Result<(), NodeError> {
-        self.with("remove an image", |node, _| node.kubelet.remove_image(image))
+    pub(super) fn remove_images(&self, prefix: &str) -> Result<(), NodeError> {
+        self.with("remove images", |node, _| node.kubelet.remove_images(prefix))
     }
 
     pub(super) fn inject_faults(&self, faults: &[Fault], namespace: &str) {

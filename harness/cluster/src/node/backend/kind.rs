@@ -153,8 +153,8 @@ impl KindNode {
         Ok(load_unused(&self.docker, &self.node, bytes).await?)
     }
 
-    pub(super) async fn remove_unused_image(&self, bytes: u64) -> Result<(), NodeError> {
-        Ok(remove_unused(&self.docker, &self.node, bytes).await?)
+    pub(super) async fn remove_unused_images(&self) -> Result<(), NodeError> {
+        Ok(remove_unused(&self.docker, &self.node).await?)
     }
 
     pub(super) async fn replace_static_pods(&self, pods: &[Value]) -> Result<(), NodeError> {

@@ -12,7 +12,7 @@ use super::embedded::EmbeddedNode;
 use super::existing::ExistingNode;
 use super::kind::KindNode;
 use crate::docker::{Docker, ExecOutput};
-use crate::images::unused_image_name;
+use crate::images::{UNUSED_IMAGES, unused_image_name};
 use crate::node::error::{ConfigureError, NodeError};
 use crate::node::external::ExternalNode;
 use crate::node::file_systems::{FileSystemsError, NodeFileSystems};
@@ -258,15 +258,16 @@ impl NodeBackend {
         }
     }
 
-    /// Removes the image of [`Self::add_unused_image`], if the kubelet has not.
+    /// Removes all images of [`Self::add_unused_image`] that the kubelet has not deleted. Does
+    /// nothing on a node that is not managed by evictlab, which cannot have one.
     ///
     /// # Errors
-    /// The container runtime does not answer, or the node is not managed by evictlab.
-    pub async fn remove_unused_image(&self, bytes: u64) -> Result<(), NodeError> {
+    /// The container runtime does not answer.
+    pub async fn remove_unused_images(&self) -> Result<(), NodeError> {
         match self {
-            Self::Embedded(node) => node.remove_image(&unused_image_name(bytes)),
-            Self::Kind(node) => node.remove_unused_image(bytes).await,
-            Self::Existing(node) => Err(node.not_managed()),
+            Self::Embedded(node) => node.remove_images(UNUSED_IMAGES),
+            Self::Kind(node) => node.remove_unused_images().await,
+            Self::Existing(_) => Ok(()),
         }
     }
 

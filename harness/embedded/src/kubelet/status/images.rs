@@ -162,9 +162,9 @@ impl Images {
         }
     }
 
-    /// Removes an image that no container uses.
-    pub(crate) fn remove(&mut self, name: &str) {
-        self.all.retain(|image| image.name != name);
+    /// Removes the images whose names have a prefix, which no container uses.
+    pub(crate) fn remove_with_prefix(&mut self, prefix: &str) {
+        self.all.retain(|image| !image.name.starts_with(prefix));
     }
 
     /// Performs the first detection of a kubelet that starts. Before 1.29, the images that it finds
