@@ -478,14 +478,15 @@ mod tests {
         node.cordon(true).await.unwrap();
 
         cluster.clean_up(None).await.unwrap();
-        let state = daemon.state.lock().unwrap();
-        assert!(!state.paused);
-        assert_eq!(state.memory, NO_LIMIT);
-        let is_run = |part: &str| state.commands.iter().any(|command| command.contains(part));
-        assert!(is_run("rm -f /etc/kubernetes/manifests/evictlab-*.yaml"), "{:?}", state.commands);
-        assert!(is_run("images rm --sync localhost/evictlab/unused:1363148800"), "{:?}", state.commands);
-        assert!(!is_run("rm --sync registry"), "{:?}", state.commands);
-        drop(state);
+        {
+            let state = daemon.state.lock().unwrap();
+            assert!(!state.paused);
+            assert_eq!(state.memory, NO_LIMIT);
+            let is_run = |part: &str| state.commands.iter().any(|command| command.contains(part));
+            assert!(is_run("rm -f /etc/kubernetes/manifests/evictlab-*.yaml"), "{:?}", state.commands);
+            assert!(is_run("images rm --sync localhost/evictlab/unused:1363148800"), "{:?}", state.commands);
+            assert!(!is_run("rm --sync registry"), "{:?}", state.commands);
+        }
         let object = node.object().await.unwrap();
         let (spec, status) = (object.spec.unwrap(), object.status.unwrap());
         assert_eq!(spec.unschedulable, None);
