@@ -184,7 +184,7 @@ proptest! {
         check_page(&page(&run, &EvidenceBase::none()).unwrap())?;
         check_page(&markdown_page("comparison", &compare(&run, &run).render()))?;
         let compared = compare(&run, &run).render();
-        let history = History::new(&[run], 1);
+        let history = History::new(&[run], Some(1));
         check_page(&history_page(&history))?;
         for text in [compared, history_table(&history, true)] {
             prop_assert!(!has_controls(&text) && !parse(&text).iter().any(is_active), "{text:?}");
