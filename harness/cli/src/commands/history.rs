@@ -24,10 +24,10 @@ const MAX_DEPTH: usize = 2;
 /// Show pass rates and changes of cases over many runs
 ///
 /// Reads run directories, or directories that contain them, such as the artifacts of nightly jobs.
-/// For each case, kubelet minor and backend: the share of runs that passed or reproduced a known bug, flaky
-/// and newly failing cases, and durations. The newest runs of each are compared with its earlier ones by
-/// Fisher's exact test: a case fails more or less often if p is at most 0.05, with at least 3
-/// failures. Inconclusive runs and errors do not count.
+/// For each case, kubelet minor and backend: the share of runs that passed or reproduced a known
+/// bug, flaky and newly failing cases, and durations. The newest runs of each are compared with its
+/// earlier ones by Fisher's exact test: a case fails more or less often if p is at most 0.05, with
+/// at least 3 failures. Inconclusive runs and errors do not count.
 ///
 /// Exit status: 0 no case fails more often; 1 with --exit-code, a case is newly failing or fails
 /// significantly more often; 2 invalid input.
@@ -40,7 +40,8 @@ pub(crate) struct Args {
     /// Run directories, or directories of run directories
     #[arg(value_name = "DIR", default_value = RESULTS)]
     dirs: Vec<PathBuf>,
-    /// Compare the newest N runs of each case with all earlier ones [default: 10, at most half of its runs]
+    /// Compare the newest N runs of each case with all earlier ones [default: 10, at most half of
+    /// its runs]
     #[arg(long, value_name = "N", value_parser = whole_number::<usize>(..))]
     recent: Option<usize>,
     /// Show all cases, also those that passed in every run

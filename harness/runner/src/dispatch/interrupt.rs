@@ -12,7 +12,8 @@ use tokio_util::sync::CancellationToken;
 /// Limit for short work that completes after an interrupt.
 const COMPLETION_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Time within which signals of several kinds are one request: Prow sends SIGINT and SIGTERM at once.
+/// Time within which signals of several kinds are one request: Prow sends SIGINT and SIGTERM at
+/// once.
 const SAME_REQUEST: Duration = Duration::from_secs(2);
 
 /// Stages of an interrupt. Clones share their state.

@@ -139,8 +139,8 @@ impl Kubelet {
     /// Pods are admitted in the order of their creation, with the same checks as new ones, beside
     /// those admitted before (`HandlePodAdditions` of `pkg/kubelet/kubelet.go`). The node object
     /// has the allocatable resources of the new configuration by then: the kubelet updates it when
-    /// it starts, and looks at its pods 100 ms later at the earliest (`syncLoop`). A slow API server
-    /// could reverse this order.
+    /// it starts, and looks at its pods 100 ms later at the earliest (`syncLoop`). A slow API
+    /// server could reverse this order.
     pub(in crate::kubelet) fn readmit_pods(&mut self, machine: &mut Machine, ctx: &mut SimContext) {
         let pods = std::mem::take(&mut self.pods.readmission);
         self.pods.unadmitted = pods.iter().cloned().collect();

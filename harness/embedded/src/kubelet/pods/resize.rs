@@ -89,8 +89,8 @@ impl Kubelet {
         }
     }
 
-    /// Kills the containers that a resize restarts, with the pod's own grace period, and starts them
-    /// again whatever their exit code is. Returns whether any is running.
+    /// Kills the containers that a resize restarts, with the pod's own grace period, and starts
+    /// them again whatever their exit code is. Returns whether any is running.
     pub(super) fn restart_resized(
         &mut self,
         worker: &mut Worker,

@@ -66,8 +66,8 @@ pub(crate) struct Pods {
     pub(super) read_scheduled: bool,
     /// Time of the next rotation of logs.
     pub(super) next_rotation: Option<Time>,
-    /// Pods that the runtime knew when the kubelet started and that have not been admitted again, in
-    /// the order of their creation.
+    /// Pods that the runtime knew when the kubelet started and that have not been admitted again,
+    /// in the order of their creation.
     pub(super) readmission: Vec<PodUid>,
     /// Those of them that are not admitted yet, or rejected, while others are admitted: they do not
     /// count (`filterOutInactivePods`).
