@@ -34,17 +34,27 @@ impl<T: DeserializeOwned> Recorded<T> {
     /// # Errors
     /// A field of the document has another type than in `T`.
     pub fn decode(json: Value) -> Result<Self, DecodeError> {
-        let mut track = Track::new();
-        let located = serde_path_to_error::Deserializer::new(&json, &mut track);
-        let mut erased = <dyn erased_serde::Deserializer<'_>>::erase(located);
-        // Erased, so that the types of the API are compiled for one format.
-        match T::deserialize(&mut erased as &mut dyn erased_serde::Deserializer<'_>) {
+        match decode_from(&json) {
             Ok(decoded) => Ok(Self { json, decoded }),
             Err(source) => {
-                Err(DecodeError { kind: short_type_name::<T>(), path: track.path().to_string(), source })
+                Err(DecodeError { kind: short_type_name::<T>(), path: path_of_error::<T>(&json), source })
             }
         }
     }
+}
+
+/// Erased, so that the types of the API are compiled for one format.
+fn decode_from<'de, T: DeserializeOwned>(from: impl Deserializer<'de>) -> Result<T, erased_serde::Error> {
+    let mut erased = <dyn erased_serde::Deserializer<'_>>::erase(from);
+    T::deserialize(&mut erased as &mut dyn erased_serde::Deserializer<'_>)
+}
+
+/// Returns the path of the field that cannot be decoded: decodes once more, and tracks the path,
+/// which takes as long as decoding itself.
+fn path_of_error<T: DeserializeOwned>(json: &Value) -> String {
+    let mut track = Track::new();
+    let _error = decode_from::<T>(serde_path_to_error::Deserializer::new(json, &mut track));
+    track.path().to_string()
 }
 
 impl<T: Serialize> Recorded<T> {

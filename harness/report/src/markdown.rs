@@ -131,20 +131,39 @@ pub(crate) fn retry_notices(state: &RunState) -> String {
     lines.collect()
 }
 
-/// Ended cases that need attention, in the order of their ends, each with the later attempts, on
-/// all kubelets, that have the same verdict and reason.
-pub(crate) fn group_identical(state: &RunState) -> Vec<(&EndedCase, Vec<&EndedCase>)> {
-    let mut groups: Vec<(&EndedCase, Vec<&EndedCase>)> = vec![];
-    for ended in state.ended.iter().filter(|ended| needs_attention(ended.result.verdict)) {
-        let is_same = |first: &EndedCase| {
-            same_reason(first, ended) && state.is_as_expected(first) == state.is_as_expected(ended)
-        };
-        match groups.iter_mut().find(|(first, _)| is_same(first)) {
-            Some((_, others)) => others.push(ended),
-            None => groups.push((ended, vec![])),
+/// Ended cases that need attention, in the order of their ends, apart from those whose verdict the
+/// baseline expects.
+pub(crate) struct AttentionGroups<'a> {
+    /// Each with the later attempts, on all kubelets, that have the same verdict and reason.
+    pub unexpected: Vec<(&'a EndedCase, Vec<&'a EndedCase>)>,
+    /// Without attempts that repeat an earlier one of the same kubelet.
+    expected: Vec<&'a EndedCase>,
+}
+
+impl<'a> AttentionGroups<'a> {
+    pub(crate) fn of(state: &'a RunState) -> Self {
+        let mut groups = Self { unexpected: vec![], expected: vec![] };
+        for ended in state.ended.iter().filter(|ended| needs_attention(ended.result.verdict)) {
+            if state.is_as_expected(ended) {
+                if !groups.expected.iter().any(|first| same_outcome(first, ended)) {
+                    groups.expected.push(ended);
+                }
+                continue;
+            }
+            match groups.unexpected.iter_mut().find(|(first, _)| same_reason(first, ended)) {
+                Some((_, others)) => others.push(ended),
+                None => groups.unexpected.push((ended, vec![])),
+            }
         }
+        groups
     }
-    groups
+
+    /// The title of the expected failures, and a line of Markdown for each; `None` without them.
+    pub(crate) fn expected_failures(&self) -> Option<(String, String)> {
+        let line = |ended: &&EndedCase| format!("- {}: {}\n", ended.result.verdict, ended.id.full_title());
+        let lines: String = self.expected.iter().map(line).collect();
+        (!lines.is_empty()).then(|| (format!("Expected failures: {}", self.expected.len()), lines))
+    }
 }
 
 /// Returns whether two attempts of one case on one kubelet have the same verdict and reason.

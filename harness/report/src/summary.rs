@@ -5,7 +5,7 @@ use std::fmt::Write;
 use crate::baseline_changes::BaselineChanges;
 use crate::known_bugs::known_bugs;
 use crate::markdown::{
-    group_identical, retry_notices, title, totals, write_case_details, write_evidence_path,
+    AttentionGroups, retry_notices, title, totals, write_case_details, write_evidence_path,
     write_identical_attempts, write_model_notice,
 };
 use crate::matrix::matrix_within;
@@ -55,19 +55,13 @@ pub(crate) fn attention_groups(state: &RunState, run_dir: Option<&RunDir>) -> Ve
         }
         (title(first), text)
     };
-    let groups = group_identical(state).into_iter();
-    groups.filter(|(first, _)| !state.is_as_expected(first)).map(group).collect()
+    AttentionGroups::of(state).unexpected.into_iter().map(group).collect()
 }
 
 /// A line for each case that needs attention, and whose verdict the baseline expects.
 fn expected_failures(state: &RunState) -> String {
-    let groups = group_identical(state).into_iter().filter(|(first, _)| state.is_as_expected(first));
-    let line = |first: &EndedCase| format!("- {}: {}\n", first.result.verdict, first.id.full_title());
-    let lines: Vec<String> = groups.map(|(first, _)| line(first)).collect();
-    if lines.is_empty() {
-        return String::new();
-    }
-    format!("Expected failures: {}\n{}", lines.len(), lines.concat())
+    let failures = AttentionGroups::of(state).expected_failures();
+    failures.map(|(title, lines)| format!("{title}\n{lines}")).unwrap_or_default()
 }
 
 /// The start of a summary: the matrix, and known bugs with their kubelets.

@@ -3,10 +3,14 @@
 use std::fmt::Debug;
 
 use k8s_openapi::api::core::v1::Node as ApiNode;
-use kube::api::ListParams;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ListMeta;
+use kube::api::{ListParams, Request};
 use kube::client::ClientBuilder;
-use kube::{Api, Client, Config, Resource};
+use kube::{Client, Config, Resource};
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+use tokio_util::task::AbortOnDropHandle;
 
 use super::permissions::{self, Permission};
 use super::request_limit::RequestLimit;
@@ -42,6 +46,15 @@ fn without_images(mut node: ApiNode) -> ApiNode {
         status.images = None;
     }
     node
+}
+
+/// A page of a list whose items are not decoded yet.
+#[derive(Deserialize)]
+struct Page<'a> {
+    #[serde(default)]
+    metadata: ListMeta,
+    #[serde(borrow)]
+    items: &'a RawValue,
 }
 
 impl ClusterClient {
@@ -82,20 +95,33 @@ impl ClusterClient {
         listed.map_err(|error| self.error("list pods", &error))
     }
 
+    /// The API server prepares a page while the one before it is decoded.
     async fn list_pages<K>(&self, params: ListParams, mut keep: impl FnMut(K)) -> Result<(), kube::Error>
     where
         K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug,
     {
-        let api: Api<K> = Api::all(self.client.clone());
-        let mut page = params.limit(PAGE_SIZE);
-        loop {
-            let listed = api.list(&page).await?;
-            listed.items.into_iter().for_each(&mut keep);
-            match listed.metadata.continue_ {
-                Some(token) if !token.is_empty() => page = page.continue_token(&token),
-                _ => return Ok(()),
+        let params = params.limit(PAGE_SIZE);
+        let mut pending = Some(self.request_page::<K>(&params)?);
+        while let Some(page) = pending.take() {
+            let text = page.await.map_err(|error| kube::Error::Service(error.into()))??;
+            let Page { metadata, items } = serde_json::from_str(&text).map_err(kube::Error::SerdeError)?;
+            if let Some(token) = metadata.continue_.filter(|token| !token.is_empty()) {
+                pending = Some(self.request_page::<K>(&params.clone().continue_token(&token))?);
             }
+            let items: Option<Vec<K>> = serde_json::from_str(items.get()).map_err(kube::Error::SerdeError)?;
+            items.unwrap_or_default().into_iter().for_each(&mut keep);
         }
+        Ok(())
+    }
+
+    /// Starts the request of a page of a list.
+    fn request_page<K: Resource<DynamicType = ()>>(
+        &self,
+        params: &ListParams,
+    ) -> Result<AbortOnDropHandle<Result<String, kube::Error>>, kube::Error> {
+        let request = Request::new(K::url_path(&(), None)).list(params).map_err(kube::Error::BuildRequest)?;
+        let client = self.client.clone();
+        Ok(AbortOnDropHandle::new(tokio::spawn(async move { client.request_text(request).await })))
     }
 
     /// Checks permissions in every namespace.

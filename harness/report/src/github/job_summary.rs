@@ -10,7 +10,7 @@ use maud::html;
 
 use crate::baseline_changes::BaselineChanges;
 use crate::known_bugs::known_bugs;
-use crate::markdown;
+use crate::markdown::{self, AttentionGroups};
 use crate::matrix::matrix;
 use crate::run_dir::RunDir;
 use crate::run_state::{Cluster, Creation, EndedCase, RunState};
@@ -72,20 +72,8 @@ fn job_summary(state: &RunState, with_details: bool) -> String {
         let title = html! { b { "error" } " " (problem) ": " (first_line(error)) };
         write_details(&mut text, &title.into_string(), true, &code_block("text", error.trim()));
     }
-    let all = if with_details { markdown::group_identical(state) } else { vec![] };
-    let (expected, unexpected): (Vec<_>, Vec<_>) =
-        all.into_iter().partition(|(first, _)| state.is_as_expected(first));
-    for (first, others) in &unexpected {
-        let result = &first.result;
-        let reason = first_line(&result.why);
-        let title = html! { b { (result.verdict) } " " (first.id.full_title()) ": " (reason) };
-        write_details(&mut text, &title.into_string(), false, &case_details(state, first, others));
-    }
-    if !expected.is_empty() {
-        let line =
-            |(first, _): &(&EndedCase, _)| format!("- {}: {}\n", first.result.verdict, first.id.full_title());
-        let lines: String = expected.iter().map(line).collect();
-        write_details(&mut text, &format!("Expected failures: {}", expected.len()), false, &lines);
+    if with_details {
+        write_attention(&mut text, state);
     }
     let bugs = known_bugs(state);
     let bugs = bugs.iter().map(|bug| format!("- {}\n", bug.render(state, bug.name))).collect();
@@ -97,6 +85,19 @@ fn job_summary(state: &RunState, with_details: bool) -> String {
     write_details(&mut text, "All cases", cases <= MAX_OPEN_ROWS, &matrix(state));
     markdown::write_model_notice(&mut text, state);
     text
+}
+
+/// Writes the cases that need attention, and those of them that the baseline expects.
+fn write_attention(text: &mut String, state: &RunState) {
+    let groups = AttentionGroups::of(state);
+    for (first, others) in &groups.unexpected {
+        let reason = first_line(&first.result.why);
+        let title = html! { b { (first.result.verdict) } " " (first.id.full_title()) ": " (reason) };
+        write_details(text, &title.into_string(), false, &case_details(state, first, others));
+    }
+    if let Some((title, lines)) = groups.expected_failures() {
+        write_details(text, &title, false, &lines);
+    }
 }
 
 /// Renders the heading: `## evictlab: v1.31.14, v1.32.13 on kind`.
