@@ -95,6 +95,22 @@ impl ClusterClient {
         listed.map_err(|error| self.error("list pods", &error))
     }
 
+    /// Lists the pods bound to a node. The API server finds them by its index of nodes, and may
+    /// return a state that is a moment old.
+    ///
+    /// # Errors
+    /// The API server refuses or does not answer.
+    pub async fn pods_on<K>(&self, node: &str) -> Result<Vec<K>, ExistingError>
+    where
+        K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug,
+    {
+        let params = ListParams::default().fields(&format!("spec.nodeName={node}")).match_any();
+        let mut pods = Vec::new();
+        let listed = self.list_pages(params, |pod| pods.push(pod)).await;
+        listed.map_err(|error| self.error("list pods", &error))?;
+        Ok(pods)
+    }
+
     /// The API server prepares a page while the one before it is decoded.
     async fn list_pages<K>(&self, params: ListParams, mut keep: impl FnMut(K)) -> Result<(), kube::Error>
     where

@@ -101,9 +101,17 @@ impl Objects {
         let page = (number("continue").unwrap_or(0), number("limit"));
         match uri.path().strip_prefix("/api/v1/").unwrap_or_default() {
             "nodes" => list("NodeList", self.nodes, page, |nth| fill(&self.node, &node_name(nth), 0)),
-            "pods" => list("PodList", self.nodes * self.pods_per_node, page, |nth| {
-                fill(&self.pod, &node_name(nth / self.pods_per_node), nth)
-            }),
+            "pods" => {
+                let on =
+                    parameter("fieldSelector").and_then(|selector| selector.strip_prefix("spec.nodeName%3D"));
+                let (first, count) = match on {
+                    Some(node) => (node_number(node) * self.pods_per_node, self.pods_per_node),
+                    None => (0, self.nodes * self.pods_per_node),
+                };
+                list("PodList", count, page, |nth| {
+                    fill(&self.pod, &node_name((first + nth) / self.pods_per_node), first + nth)
+                })
+            }
             "events" => list("EventList", 0, page, |_| String::new()),
             path => match path.strip_prefix("nodes/").and_then(|path| path.split_once("/proxy/")) {
                 Some((node, "stats/summary")) => self.summary(node),
@@ -115,8 +123,7 @@ impl Objects {
 
     fn summary(&self, node: &str) -> Response {
         self.summaries.fetch_add(1, Ordering::Relaxed);
-        let number: usize = node.trim_start_matches(|c: char| !c.is_ascii_digit()).parse().unwrap_or(0);
-        let first = number * self.pods_per_node;
+        let first = node_number(node) * self.pods_per_node;
         let pods = (first..first + self.pods_per_node).map(|nth| fill(&self.pod_stats, node, nth));
         let pods = pods.collect::<Vec<_>>().join(",");
         answer(StatusCode::OK, format!(r#"{{"node":{},"pods":[{pods}]}}"#, node_stats()))
@@ -144,6 +151,10 @@ fn answer(status: StatusCode, json: String) -> Response {
 
 fn node_name(nth: usize) -> String {
     format!("node-{nth}")
+}
+
+fn node_number(name: &str) -> usize {
+    name.trim_start_matches(|c: char| !c.is_ascii_digit()).parse().unwrap_or(0)
 }
 
 fn fill(template: &str, node: &str, pod: usize) -> String {

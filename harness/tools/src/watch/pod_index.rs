@@ -25,9 +25,11 @@ struct IndexedPods {
 }
 
 impl PodIndex {
-    /// Adds a listed pod.
-    pub(super) fn insert(&self, pod: &ApiPod) {
-        self.lock().insert(pod);
+    /// Indexes pods.
+    pub(super) fn of(pods: &[ApiPod]) -> Self {
+        let index = Self::default();
+        pods.iter().for_each(|pod| index.lock().insert(pod));
+        index
     }
 
     /// Applies an event of a watch.

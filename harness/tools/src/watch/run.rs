@@ -2,12 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
+use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::time::Duration;
 
 use evictlab_cluster::{ClusterClient, ExistingError, READ_PERMISSIONS, WATCH_PERMISSIONS, WatchBackoff};
 use evictlab_rules::threshold::Signal;
-use futures::{StreamExt, stream};
+use futures::future::join;
+use futures::{StreamExt, TryStreamExt, stream};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Event, Node as ApiNode};
 use kube::runtime::reflector::ObjectRef;
@@ -16,6 +18,7 @@ use kube::{Client, ResourceExt};
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{Receiver, Sender, UnboundedReceiver, channel};
 use tokio::sync::oneshot;
+use tokio::task::spawn;
 use tokio::time::{MissedTickBehavior, interval, sleep};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
@@ -29,7 +32,6 @@ use super::metrics::{MetricsRequests, render};
 use super::node::NodeView;
 use super::node_input::NodeInput;
 use super::options::WatchOptions;
-use super::pod_fields::ApiPod;
 use super::pod_index::PodIndex;
 use super::state::WatchState;
 use super::view::WatchView;
@@ -60,12 +62,35 @@ pub enum WatchError {
 pub async fn inspect(client: &ClusterClient, options: &WatchOptions) -> Result<Vec<NodeView>, ExistingError> {
     client.permits(&READ_PERMISSIONS).await?;
     let nodes = select_nodes(client, options).await?;
-    let pods = PodIndex::default();
-    client.for_each_pod(|pod: ApiPod| pods.insert(&pod)).await?;
-    let nodes: Vec<&ApiNode> = nodes.iter().collect();
-    let mut views = query_nodes(&client.client, &nodes, &pods, options.signal).await;
+    let inspect = |node| {
+        let (client, signal) = (client.clone(), options.signal);
+        AbortOnDropHandle::new(spawn(async move { inspect_node(&client, &node, signal).await }))
+    };
+    let views = stream::iter(nodes).map(inspect).buffer_unordered(MAX_PARALLEL_QUERIES);
+    let views = views.map(|ended| ended.unwrap_or_else(|error| resume_unwind(error.into_panic())));
+    let mut views: Vec<NodeView> = views.try_collect().await?;
     views.sort_by(|one, other| one.name.cmp(&other.name));
     Ok(views)
+}
+
+/// Queries a node and its pods. A task of its own for each node: decoding takes most of the time.
+async fn inspect_node(
+    client: &ClusterClient,
+    node: &ApiNode,
+    signal: Signal,
+) -> Result<NodeView, ExistingError> {
+    let name = node.name_any();
+    let (pods, snapshot) = join(client.pods_on(&name), query(&client.client, &name)).await;
+    let pods = PodIndex::of(&pods?).pods_on(&name);
+    let (evicted, at) = (BoundedSet::default(), Timestamp::now());
+    Ok(NodeView::new(&NodeInput {
+        node,
+        pods: &pods,
+        snapshot: snapshot.as_ref(),
+        signal,
+        evicted: &evicted,
+        at,
+    }))
 }
 
 /// Inputs of a running watch.
