@@ -21,33 +21,49 @@ use evictlab_judge::CaseResult;
 /// Maximum length of the name of a log: file systems allow 255 bytes.
 const MAX_LOG_NAME: usize = 200;
 
+/// Attempts whose evidence is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum KeptEvidence {
+    /// All.
+    #[default]
+    All,
+    /// Those that need attention; of others with the same verdict, only the first.
+    WithoutRepeats,
+    /// Those that need attention.
+    Failures,
+}
+
 /// Writes [`RunDir::case_dir`] of each case as the case ends, without credentials.
 #[derive(Debug)]
 pub struct Evidence {
     run_dir: RunDir,
-    skip_repeats: bool,
+    kept: KeptEvidence,
 }
 
 impl Evidence {
-    /// Writes under `run_dir`.
+    /// Writes under `run_dir`, for all attempts.
     pub fn new(run_dir: RunDir) -> Self {
-        Self { run_dir, skip_repeats: false }
+        Self { run_dir, kept: KeptEvidence::All }
     }
 
-    /// Writes under `run_dir`, for a stress run: of successful attempts with the same verdict, only
-    /// the first.
-    pub fn without_repeats(run_dir: RunDir) -> Self {
-        Self { run_dir, skip_repeats: true }
+    /// Writes only for these attempts.
+    #[must_use]
+    pub fn keeping(self, kept: KeptEvidence) -> Self {
+        Self { kept, ..self }
     }
 
-    /// Returns whether the evidence of an attempt is skipped because an earlier one is equivalent.
-    fn is_repeat(&self, last: &EndedCase, before: &[EndedCase]) -> bool {
+    fn keeps(&self, last: &EndedCase, before: &[EndedCase]) -> bool {
         let alike = |other: &EndedCase| {
             let (one, other) = ((&last.id, &last.result), (&other.id, &other.result));
             (&one.0.suite, &one.0.case, &one.0.kubelet, one.1.verdict)
                 == (&other.0.suite, &other.0.case, &other.0.kubelet, other.1.verdict)
         };
-        self.skip_repeats && !needs_attention(last.result.verdict) && before.iter().any(alike)
+        needs_attention(last.result.verdict)
+            || match self.kept {
+                KeptEvidence::All => true,
+                KeptEvidence::WithoutRepeats => !before.iter().any(alike),
+                KeptEvidence::Failures => false,
+            }
     }
 }
 
@@ -64,7 +80,7 @@ impl Report for Evidence {
             }
             RunEventKind::CaseEnded { id, evidence, .. } => {
                 let Some((ended, before)) = run.ended.split_last() else { return Ok(()) };
-                if self.is_repeat(ended, before) {
+                if !self.keeps(ended, before) {
                     return Ok(());
                 }
                 let dir = self.run_dir.case_dir(id);
@@ -240,9 +256,20 @@ mod tests {
     }
 
     #[test]
-    fn repeats_are_skipped_except_failures() {
+    fn failures_are_always_kept() {
+        let all = ["v1.32.13", "v1.32.13-2", "v1.32.13-3", "v1.32.13-4", "v1.32.13-5"];
+        for (kept, names) in [
+            (KeptEvidence::All, &all[..]),
+            (KeptEvidence::WithoutRepeats, &["v1.32.13", "v1.32.13-3", "v1.32.13-4"]),
+            (KeptEvidence::Failures, &["v1.32.13-3", "v1.32.13-4"]),
+        ] {
+            assert_eq!(kept_attempts(kept), names, "{kept:?}");
+        }
+    }
+
+    fn kept_attempts(kept: KeptEvidence) -> Vec<String> {
         let dir = tempfile::tempdir().unwrap();
-        let mut report = Evidence::without_repeats(RunDir::at(dir.path()).unwrap());
+        let mut report = Evidence::new(RunDir::at(dir.path()).unwrap()).keeping(kept);
         let verdicts = [Verdict::Passed, Verdict::Passed, Verdict::Failed, Verdict::Failed, Verdict::Passed];
         let ended = |(attempt, verdict)| {
             fixtures::event(0.0, fixtures::case_ended("requests-decide", "v1.32.13", attempt, verdict, "why"))
@@ -252,7 +279,7 @@ mod tests {
         let kept = std::fs::read_dir(dir.path().join("artifacts/message/requests-decide")).unwrap();
         let mut names: Vec<_> = kept.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();
-        assert_eq!(names, ["v1.32.13", "v1.32.13-3", "v1.32.13-4"]);
+        names
     }
 
     #[test]

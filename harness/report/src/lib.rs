@@ -76,7 +76,7 @@ mod untrusted_tests;
 pub use compare::{ChangedCase, ComparedRun, Comparison, compare};
 pub use estimate::EarlierRuns;
 pub use eviction_record::describe_message;
-pub use evidence::Evidence;
+pub use evidence::{Evidence, KeptEvidence};
 pub use facts::{Facts, ObjectHistory};
 pub use github::{Annotations, GithubLog, JobSummary};
 pub use history::{History, PastResult, Series, SeriesChange, history_page, history_table};

@@ -5,7 +5,7 @@ use std::io;
 use std::path::PathBuf;
 
 use crate::baseline_writer::BaselineWriter;
-use crate::evidence::Evidence;
+use crate::evidence::{Evidence, KeptEvidence};
 use crate::github::{Annotations, GithubLog, JobSummary};
 use crate::interrupt_stage::InterruptStage;
 use crate::jsonl::JsonLines;
@@ -26,9 +26,10 @@ pub struct ReportOptions {
     pub run_dir: RunDir,
     /// Output on standard output; `None` if nothing is written there.
     pub stdout: Option<OutputOptions>,
-    /// Stress run: plain output shows totals and failures, and evidence is written once for
-    /// attempts with the same verdict, except failures.
+    /// Stress run: plain output shows totals and failures.
     pub stress: bool,
+    /// Attempts whose evidence is written.
+    pub evidence: KeptEvidence,
     /// `--record`: directory of recordings.
     pub record: Option<PathBuf>,
     /// `--write-baseline`: path of the baseline.
@@ -43,7 +44,7 @@ pub struct ReportOptions {
 /// # Errors
 /// A file cannot be created.
 pub fn reports(options: ReportOptions) -> Result<Vec<Box<dyn Report>>, ReportError> {
-    let ReportOptions { run_dir, stdout, stress, record, write_baseline, interrupts } = options;
+    let ReportOptions { run_dir, stdout, stress, evidence, record, write_baseline, interrupts } = options;
     let shown = Some(run_dir.clone());
     let path = run_dir.path().join("build-log.txt");
     let log = create_private(&path).map_err(|source| ReportError::Write { path, source })?;
@@ -75,7 +76,7 @@ pub fn reports(options: ReportOptions) -> Result<Vec<Box<dyn Report>>, ReportErr
     }
     reports.push(Box::new(Prow::new(run_dir.clone())));
     reports.push(Box::new(Junit::new(&run_dir)));
-    reports.push(Box::new(if stress { Evidence::without_repeats(run_dir) } else { Evidence::new(run_dir) }));
+    reports.push(Box::new(Evidence::new(run_dir).keeping(evidence)));
     if let Some(path) = write_baseline {
         reports.push(Box::new(BaselineWriter::new(path)));
     }
@@ -111,6 +112,7 @@ mod tests {
                 run_dir,
                 stdout: None,
                 stress: false,
+                evidence: KeptEvidence::All,
                 record,
                 write_baseline: None,
                 interrupts: InterruptStage::default(),

@@ -6,7 +6,7 @@ use evictlab_case::LoadedCase;
 use evictlab_cluster::Backend;
 use evictlab_cluster::images::ImageCatalog;
 use evictlab_report::clock::Clock;
-use evictlab_report::{InterruptStage, ReportOptions, RunDir};
+use evictlab_report::{InterruptStage, KeptEvidence, ReportOptions, RunDir};
 use evictlab_runner::{Interrupt, Repeat, RunRequest};
 use evictlab_tools::bisect::KubeletVerdicts;
 
@@ -50,6 +50,7 @@ impl BisectRun {
             run_dir: self.run_dir,
             stdout: (!args.json).then(|| args.output.options()),
             stress: false,
+            evidence: KeptEvidence::All,
             record: None,
             write_baseline: None,
             interrupts: InterruptStage::default(),

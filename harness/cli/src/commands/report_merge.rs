@@ -5,7 +5,9 @@ use std::iter;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use evictlab_report::{Finished, InterruptStage, Merge, Report, ReportOptions, RunDir, RunSummary, reports};
+use evictlab_report::{
+    Finished, InterruptStage, KeptEvidence, Merge, Report, ReportOptions, RunDir, RunSummary, reports,
+};
 
 use crate::args::baseline::BaselineArgs;
 use crate::args::output::OutputArgs;
@@ -73,6 +75,7 @@ pub(super) fn write_merged(
         run_dir: run_dir.clone(),
         stdout: None,
         stress: false,
+        evidence: KeptEvidence::All,
         record: None,
         write_baseline,
         interrupts: InterruptStage::default(),

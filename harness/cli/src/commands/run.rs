@@ -11,7 +11,9 @@ use evictlab_cluster::ClusterAccess;
 use evictlab_report::baseline::Baseline;
 use evictlab_report::clock::Clock;
 use evictlab_report::words::count;
-use evictlab_report::{FlakyResult, InterruptStage, RecordedRun, ReportOptions, delete_run, old_runs};
+use evictlab_report::{
+    FlakyResult, InterruptStage, KeptEvidence, RecordedRun, ReportOptions, delete_run, old_runs,
+};
 use evictlab_runner::{Repeat, RunRequest};
 
 use crate::args::backend::BackendName;
@@ -79,6 +81,9 @@ pub(crate) struct Args {
     /// Write a recording of each case to this directory, for tests of the rules
     #[arg(long, help_heading = RESULTS, value_name = "DIR")]
     record: Option<PathBuf>,
+    /// Cases whose evidence is written to the run directory
+    #[arg(long, help_heading = RESULTS, value_name = "WHICH", value_enum, default_value_t = EvidenceArg::All)]
+    evidence: EvidenceArg,
     #[command(flatten)]
     baseline: BaselineArgs,
     /// After the run, delete all but the newest N runs in `results`
@@ -94,6 +99,25 @@ pub(crate) struct Args {
     format: FormatArgs,
     #[command(flatten)]
     output: OutputArgs,
+}
+
+/// Values of `--evidence`.
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum EvidenceArg {
+    /// All
+    All,
+    /// Those that failed, were inconclusive or ended in an error: for CI systems that store each
+    /// file on its own
+    Failures,
+}
+
+impl From<EvidenceArg> for KeptEvidence {
+    fn from(value: EvidenceArg) -> Self {
+        match value {
+            EvidenceArg::All => Self::All,
+            EvidenceArg::Failures => Self::Failures,
+        }
+    }
 }
 
 /// Values of `--flaky-result`.
@@ -232,6 +256,7 @@ pub(crate) async fn run(mut args: Args) -> Result<ExitCode, Failure> {
             run_dir: run_directory(args.target.output_dir.as_deref())?,
             stdout: Some(args.output.options_as(&args.format)),
             stress: false,
+            evidence: args.evidence.into(),
             record: args.record.clone(),
             write_baseline: args.baseline.write_baseline.clone(),
             interrupts: InterruptStage::default(),

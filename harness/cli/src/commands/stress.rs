@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use evictlab_report::clock::Clock;
-use evictlab_report::{InterruptStage, ReportOptions};
+use evictlab_report::{InterruptStage, KeptEvidence, ReportOptions};
 use evictlab_runner::{Repeat, RunRequest, StressLimit};
 
 use crate::args::backend::BackendName;
@@ -94,6 +94,7 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
             run_dir: run_directory(args.target.output_dir.as_deref())?,
             stdout: Some(args.output.options_as(&args.format)),
             stress: true,
+            evidence: KeptEvidence::WithoutRepeats,
             record: None,
             write_baseline: None,
             interrupts: InterruptStage::default(),

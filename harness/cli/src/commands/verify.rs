@@ -13,7 +13,7 @@ use evictlab_cluster::{Backend, ClusterSource, Kubelet, KubeletSpec};
 use evictlab_report::clock::Clock;
 use evictlab_report::words::shell_quote;
 use evictlab_report::{
-    CaseId, InterruptStage, Merge, Report, ReportOptions, RunDir, exit_code, replay_recorded,
+    CaseId, InterruptStage, KeptEvidence, Merge, Report, ReportOptions, RunDir, exit_code, replay_recorded,
 };
 use evictlab_runner::{Interrupt, Repeat, RunRequest, new_run_id};
 use evictlab_tools::export::{HostInfo, Recipe, recipe};
@@ -238,6 +238,7 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
         run_dir: run_dir.clone(),
         stdout: (!args.json).then(|| args.output.options()),
         stress: false,
+        evidence: KeptEvidence::All,
         record: None,
         write_baseline: None,
         interrupts: InterruptStage::default(),

@@ -12,7 +12,9 @@ use evictlab_cluster::{
     is_skew_allowed,
 };
 use evictlab_report::clock::Clock;
-use evictlab_report::{InterruptStage, Report, ReportError, ReportOptions, Reports, RunDir, reports};
+use evictlab_report::{
+    InterruptStage, KeptEvidence, Report, ReportError, ReportOptions, Reports, RunDir, reports,
+};
 use evictlab_rules::{CgroupVersion, KubeletVersion};
 use evictlab_runner::{Interrupt, Repeat, RunRequest, new_run_id};
 use futures::FutureExt;
@@ -144,6 +146,7 @@ impl KindBench {
             run_dir: RunDir::at(&folder.path().join("run"))?,
             stdout: None,
             stress: false,
+            evidence: KeptEvidence::All,
             record: None,
             write_baseline: None,
             interrupts: InterruptStage::default(),
