@@ -7,6 +7,7 @@ use k8s_openapi::api::core::v1::{
     ConfigMap, ContainerStatus, EphemeralContainer, Event, LimitRange, Namespace, Node,
     PersistentVolumeClaim, Pod, ResourceQuota, Secret, Service, ServiceAccount,
 };
+use k8s_openapi::api::node::v1::RuntimeClass;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use serde::de::DeserializeOwned;
@@ -36,6 +37,7 @@ pub enum ApiType {
     PriorityClass,
     ReplicaSet,
     ResourceQuota,
+    RuntimeClass,
     Secret,
     Service,
     ServiceAccount,
@@ -44,7 +46,7 @@ pub enum ApiType {
 
 impl ApiType {
     /// The types of objects, by `kind`.
-    pub const OBJECTS: [(&str, Self); 20] = [
+    pub const OBJECTS: [(&str, Self); 21] = [
         ("ConfigMap", Self::ConfigMap),
         ("CronJob", Self::CronJob),
         ("DaemonSet", Self::DaemonSet),
@@ -61,6 +63,7 @@ impl ApiType {
         ("PriorityClass", Self::PriorityClass),
         ("ReplicaSet", Self::ReplicaSet),
         ("ResourceQuota", Self::ResourceQuota),
+        ("RuntimeClass", Self::RuntimeClass),
         ("Secret", Self::Secret),
         ("Service", Self::Service),
         ("ServiceAccount", Self::ServiceAccount),
@@ -93,6 +96,7 @@ impl ApiType {
             Self::PriorityClass => check::<PriorityClass>,
             Self::ReplicaSet => check::<ReplicaSet>,
             Self::ResourceQuota => check::<ResourceQuota>,
+            Self::RuntimeClass => check::<RuntimeClass>,
             Self::Secret => check::<Secret>,
             Self::Service => check::<Service>,
             Self::ServiceAccount => check::<ServiceAccount>,

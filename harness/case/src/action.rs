@@ -129,7 +129,7 @@ pub struct Resize {
     pub limits: BTreeMap<ResizableResource, QuantityText>,
 }
 
-/// A resource that a resize can change.
+/// A resource that a resize can change, and of the overhead of a runtime class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ResizableResource {

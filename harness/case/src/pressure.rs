@@ -31,11 +31,12 @@ pub struct Pressure {
     /// crosses it, too.
     #[serde(default)]
     pub hard_distance: Option<QuantityText>,
-    /// Thresholds of other signals, each by its distance below the available amount. They are hard,
-    /// or have the same `soft-grace`. Pods of the case cross them.
+    /// Thresholds of other signals, each by its distance below the available amount, also beside a
+    /// reservation. They are hard, or have the same `soft-grace`. Pods of the case cross them.
     #[serde(default)]
     pub also: BTreeMap<PressureSignal, QuantityText>,
-    /// State the threshold as a percentage of the capacity. With `kube-reserved`, a hard threshold
+    /// State the threshold, and the quantity that `kubelet-config` has in `evictionMinimumReclaim`
+    /// for its signal, as percentages of the capacity. With `kube-reserved`, a hard threshold
     /// of nine tenths of `distance` as a percentage of the node's memory, which also applies to the
     /// memory of the pods.
     #[serde(default)]
@@ -61,7 +62,8 @@ pub enum PressureMechanism {
     #[default]
     Threshold,
     /// A reservation (`kubeReserved`) of everything else: of memory or process ids, which limits
-    /// the cgroup of all pods, or of nodefs. No threshold is set, unless `as-percentage` is.
+    /// the cgroup of all pods, or of nodefs. Its signal has no threshold, unless `as-percentage` is
+    /// set.
     KubeReserved,
 }
 

@@ -10,7 +10,7 @@ use schemars::generate::SchemaSettings;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::action::{NodeChange, Resize};
+use crate::action::{NodeChange, ResizableResource, Resize};
 use crate::assertion::Assertion;
 use crate::expect::{Expect, Message};
 use crate::expression::{Expression, KeysRead};
@@ -20,7 +20,7 @@ use crate::output_schema::unwrap_descriptions;
 use crate::positions::PathSegment;
 use crate::pressure::Pressure;
 use crate::step::Step;
-use crate::values::{Duration, KubeletRequirement, Name, Upstream};
+use crate::values::{Duration, KubeletRequirement, Name, QuantityText, Upstream};
 use crate::yaml_path;
 
 /// Default of the kubelet's `maxPods`: more replicas do not start on a node.
@@ -63,6 +63,10 @@ pub struct Case {
     /// creates them under unique names.
     #[serde(default)]
     pub priority_classes: BTreeMap<Name, i32>,
+    /// Overheads of runtime classes, by name: CPU and memory of each pod that refers to the class in
+    /// `runtimeClassName`. Their handler is `runc`; evictlab creates them under unique names.
+    #[serde(default)]
+    pub runtime_classes: BTreeMap<Name, BTreeMap<ResizableResource, QuantityText>>,
     /// Static pods: manifests placed in the `staticPodPath` of the node.
     #[serde(default)]
     pub static_pods: Vec<Map<String, Value>>,

@@ -159,15 +159,15 @@ fn suites_are_complete() {
     let expected = [
         ("end-state", 17),
         ("file-systems", 7),
-        ("limits", 23),
+        ("limits", 25),
         ("message", 15),
         ("out-of-memory", 10),
         ("pids", 6),
-        ("ranking", 25),
+        ("ranking", 26),
         ("relatives", 22),
         ("signals", 10),
-        ("storage", 12),
-        ("thresholds", 30),
+        ("storage", 13),
+        ("thresholds", 35),
     ];
     assert_eq!(suites, expected.map(|(suite, cases)| (suite.to_owned(), cases)).into());
 }

@@ -53,6 +53,7 @@ impl Checker<'_> {
     fn check_pod_spec(&mut self, path: &[PathSegment], spec: &Map<String, Value>, claims: &BTreeSet<&str>) {
         self.check_values(path, spec);
         self.check_priority_class(path, spec);
+        self.check_runtime_class(path, spec);
         let volumes: BTreeSet<&str> = item_names(spec.get("volumes")).chain(claims.iter().copied()).collect();
         for (at, volume) in list(spec, "volumes") {
             let medium = volume.get("emptyDir").and_then(|dir| dir.get("medium")).and_then(Value::as_str);
@@ -156,6 +157,17 @@ impl Checker<'_> {
             self.report(&path, format!("the case has no priority class `{class}`"), note);
         }
     }
+
+    fn check_runtime_class(&mut self, path: &[PathSegment], spec: &Map<String, Value>) {
+        let known: Vec<&str> = self.case.runtime_classes.keys().map(|name| name.as_str()).collect();
+        let class = spec.get("runtimeClassName").and_then(Value::as_str);
+        if let Some(class) = class.filter(|class| !known.contains(class)) {
+            let note = did_you_mean(class, known.iter().copied())
+                .unwrap_or_else(|| format!("state it in `runtime-classes`: {{{class}: {{memory: 64Mi}}}}"));
+            let path = join(path, yaml_path!["runtimeClassName"]);
+            self.report(&path, format!("the case has no runtime class `{class}`"), note);
+        }
+    }
 }
 
 /// Returns the items of a list that are maps, with their indices.
@@ -182,6 +194,7 @@ mod tests {
             ("no image", "        - name: el1\n          image: agnhost:2.52\n", "        - name: el1\n"),
             ("a restart policy", "      volumes:\n", "      restartPolicy: never\n      volumes:\n"),
             ("a priority class", "      volumes:\n", "      priorityClassName: high\n      volumes:\n"),
+            ("a runtime class", "      volumes:\n", "      runtimeClassName: padded\n      volumes:\n"),
             ("a medium", "emptyDir: {}", "emptyDir: {medium: memory}"),
             (
                 "a request over its limit",

@@ -117,7 +117,7 @@ impl Checker<'_> {
             ),
             (
                 "by",
-                is_reservation && (is_soft || pressure.hard_distance.is_some() || !pressure.also.is_empty()),
+                is_reservation && (is_soft || pressure.hard_distance.is_some()),
                 "a reservation does not set a threshold",
             ),
             (
@@ -141,7 +141,8 @@ fn entries_set_by(pressure: &Pressure) -> Vec<(&'static str, &'static str)> {
     if pressure.by == PressureMechanism::KubeReserved {
         let reserved = pressure.signal.reservable_resource().map(|resource| ("kubeReserved", resource));
         let threshold = pressure.as_percentage.then_some(("evictionHard", pressure.signal.as_str()));
-        return reserved.into_iter().chain(threshold).collect();
+        let others = pressure.also.keys().map(|signal| ("evictionHard", signal.as_str()));
+        return reserved.into_iter().chain(threshold).chain(others).collect();
     }
     let is_hard = pressure.soft_grace.is_none() || pressure.hard_distance.is_some();
     let is_soft = pressure.soft_grace.is_some();

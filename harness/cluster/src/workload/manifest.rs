@@ -26,6 +26,8 @@ pub struct Placement<'a> {
     pub tolerations: &'a [Value],
     /// Priority classes of the case: name in the case, and name in the cluster.
     pub priority_classes: &'a [(String, String)],
+    /// Runtime classes of the case: name in the case, and name in the cluster.
+    pub runtime_classes: &'a [(String, String)],
     /// Environment variables of every container.
     pub environment: &'a [(&'static str, String)],
     /// True if pods without limits get default limits.
@@ -49,6 +51,7 @@ impl<'a> Placement<'a> {
             placed,
             tolerations: &[],
             priority_classes: &[],
+            runtime_classes: &[],
             environment: &[],
             default_limits: false,
             active_deadline: None,
@@ -146,10 +149,15 @@ fn place_spec(spec: &mut PodSpecManifest, placement: &Placement) {
             }
         }
     }
-    if let Some(class) = &mut spec.priority_class_name
-        && let Some((_, name)) = placement.priority_classes.iter().find(|(own, _)| own == class)
-    {
-        class.clone_from(name);
+    for (class, classes) in [
+        (&mut spec.priority_class_name, placement.priority_classes),
+        (&mut spec.runtime_class_name, placement.runtime_classes),
+    ] {
+        if let Some(class) = class
+            && let Some((_, name)) = classes.iter().find(|(own, _)| own == class)
+        {
+            class.clone_from(name);
+        }
     }
     if placement.default_limits {
         add_default_limits(spec);

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use evictlab_case::{Name, ObjectKind, ObjectName, ResizableResource, Resize, ResizedRequest};
 use http::Request;
 use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::node::v1::{Overhead, RuntimeClass};
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
@@ -115,26 +116,53 @@ impl Namespace {
     /// Creates a priority class for the pods of this namespace and returns its name in the cluster.
     /// The namespace owns it: with the namespace, the garbage collector deletes the class.
     pub async fn create_priority_class(&self, class: &str, value: i32) -> Result<String, StageError> {
-        let name = format!("{}-{class}", self.name);
+        let (name, metadata) = self.owned_class(class);
         let api: Api<PriorityClass> = Api::all(self.client.clone());
         let object = PriorityClass {
-            metadata: ObjectMeta {
-                name: Some(name.clone()),
-                owner_references: Some(vec![OwnerReference {
-                    api_version: "v1".to_owned(),
-                    kind: "Namespace".to_owned(),
-                    name: self.name.clone(),
-                    uid: self.uid.clone(),
-                    ..OwnerReference::default()
-                }]),
-                ..ObjectMeta::default()
-            },
+            metadata,
             value,
             description: Some(format!("of the case in namespace {}", self.name)),
             ..PriorityClass::default()
         };
         let made = api.create(&PostParams::default(), &object).await;
         made.map(|_| name).map_err(|source| refused("create", &format!("priority class {class}"), source))
+    }
+
+    /// Creates a runtime class with the handler `runc` and an overhead for the pods of this
+    /// namespace, as [`Self::create_priority_class`].
+    pub async fn create_runtime_class(
+        &self,
+        class: &str,
+        overhead: BTreeMap<String, Quantity>,
+    ) -> Result<String, StageError> {
+        let (name, metadata) = self.owned_class(class);
+        let api: Api<RuntimeClass> = Api::all(self.client.clone());
+        let object = RuntimeClass {
+            metadata,
+            handler: "runc".to_owned(),
+            overhead: Some(Overhead { pod_fixed: Some(overhead) }),
+            ..RuntimeClass::default()
+        };
+        let made = api.create(&PostParams::default(), &object).await;
+        made.map(|_| name).map_err(|source| refused("create", &format!("runtime class {class}"), source))
+    }
+
+    /// Returns the name in the cluster and the metadata of a class that this namespace owns.
+    fn owned_class(&self, class: &str) -> (String, ObjectMeta) {
+        let name = format!("{}-{class}", self.name);
+        let owner = OwnerReference {
+            api_version: "v1".to_owned(),
+            kind: "Namespace".to_owned(),
+            name: self.name.clone(),
+            uid: self.uid.clone(),
+            ..OwnerReference::default()
+        };
+        let metadata = ObjectMeta {
+            name: Some(name.clone()),
+            owner_references: Some(vec![owner]),
+            ..ObjectMeta::default()
+        };
+        (name, metadata)
     }
 }
 

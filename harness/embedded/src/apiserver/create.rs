@@ -11,7 +11,7 @@ use super::field_errors::FieldErrors;
 use super::objects::{control_plane_version, store_error};
 use super::options::{FieldValidation, Stored, WriteOptions};
 use super::status::Status;
-use super::{metadata, names, namespace, pod, priority_class, quota, workload};
+use super::{metadata, names, namespace, pod, priority_class, quota, runtime_class, workload};
 use crate::context::SimContext;
 use crate::resource::{Kind, ObjectExt, Scope};
 
@@ -38,7 +38,7 @@ pub(crate) fn create(
         Kind::PodDisruptionBudget => prepare_budget(&mut object),
         Kind::Deployment | Kind::ReplicaSet | Kind::Job => workload::prepare(ctx, kind, &name, &mut object)?,
         Kind::ResourceQuota => quota::check_supported(&name, &object)?,
-        Kind::Node | Kind::ServiceAccount | Kind::ConfigMap | Kind::Lease => {}
+        Kind::Node | Kind::ServiceAccount | Kind::ConfigMap | Kind::RuntimeClass | Kind::Lease => {}
     }
     validate(kind, &object, &control_plane_version(ctx)).into_result(kind, &name)?;
     let key = if kind.scope() == Scope::Namespaced { namespace } else { "" };
@@ -74,6 +74,7 @@ pub(super) fn validate(kind: Kind, object: &Value, version: &KubeletVersion) -> 
         Kind::Namespace => metadata::validate(object, names::dns_label),
         Kind::Event => metadata::validate(object, |_| Vec::new()),
         Kind::PriorityClass => priority_class::validate(object),
+        Kind::RuntimeClass => runtime_class::validate(object),
         Kind::Deployment | Kind::ReplicaSet | Kind::Job => workload::validate(kind, object, version),
         Kind::Node
         | Kind::PodDisruptionBudget

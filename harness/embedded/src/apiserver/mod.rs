@@ -18,6 +18,7 @@ mod options;
 mod pod;
 mod priority_class;
 mod quota;
+mod runtime_class;
 mod status;
 #[cfg(test)]
 mod tests;

@@ -9,7 +9,7 @@ use super::decode::decode;
 use super::objects::{control_plane_version, find, finish_update, increment_generation};
 use super::options::{ObjectPath, Stored, WriteOptions};
 use super::status::Status;
-use super::{metadata, namespace, pod, priority_class, workload};
+use super::{metadata, namespace, pod, priority_class, runtime_class, workload};
 use crate::context::SimContext;
 use crate::resource::{Kind, ObjectExt};
 
@@ -45,6 +45,7 @@ pub(crate) fn update(
         Kind::Namespace => namespace::keep_spec(&mut object, &old),
         Kind::Event => prepare_event(&mut object),
         Kind::PriorityClass => errors.append(priority_class::validate_update(&object, &old)),
+        Kind::RuntimeClass => errors.append(runtime_class::validate_update(&object, &old)),
         _ => {}
     }
     let has_generation = matches!(kind, Kind::Pod | Kind::PodDisruptionBudget) || workload::is_workload(kind);

@@ -76,6 +76,7 @@ impl Controllers {
                 Kind::PodDisruptionBudget
                 | Kind::Event
                 | Kind::PriorityClass
+                | Kind::RuntimeClass
                 | Kind::Lease
                 | Kind::ResourceQuota
                 | Kind::Deployment

@@ -112,6 +112,8 @@ defects! {
         DiskRankOmitsSidecars since 29 = "Layers and logs of sidecars do not count in the disk usage of a pod.",
         DiskRankSplitOmitsLayers since 29 = "With different file systems for images and layers, layers do not count for nodefs.",
         RankSparesTerminating = "A pod that is being deleted is not evicted.",
+        RankOmitsOverhead = "The overhead of a runtime class does not count in the request of the pod.",
+        RankOverheadAlone = "The overhead of a runtime class is the request of a pod without requests.",
     }
     Grace {
         HardGraceIsOwn since 31 = "A pod evicted by a hard threshold gets its own grace period.",
@@ -175,6 +177,12 @@ defects! {
         SoftGraceIsShortest = "All soft thresholds have the shortest of the configured grace periods.",
         ImagefsInodesOfNodefs = "The free inodes of imagefs and containerfs are those of nodefs.",
         PodsLimitIsAllocatable = "The memory limit of the cgroup of all pods does not include the hard threshold.",
+        SoftGraceIsLongest = "All soft thresholds have the longest of the configured grace periods.",
+        SoftGraceOfAnother = "The grace period of a soft threshold begins when a threshold of any signal is crossed.",
+        TransitionOfAnother = "A node condition holds as long as there is pressure of another kind.",
+        MinimumReclaimPercentIgnored = "evictionMinimumReclaim in percent has no effect.",
+        AllocatableReclaimedLast = "A node that is short of allocatable memory and of disk space reclaims disk space.",
+        PidsReclaimedFirst = "A node that is short of memory and of process ids reclaims process ids.",
     }
     Conditions {
         MemoryPressureMissing = "The node does not report MemoryPressure.",
@@ -257,6 +265,10 @@ defects! {
         VolumeLimitOfFirst = "Only the size limit of a pod's first emptyDir is enforced.",
         VolumeLimitZeroEnforced = "A size limit of 0 is enforced instead of ignored.",
         PodLimitNeedsAllLimits = "The total limit of a pod is enforced only if all its regular containers have one.",
+        LimitsNeedThresholds = "Limits of local storage are enforced only if a threshold is configured.",
+        LimitsNeedPressure = "Limits of local storage are enforced only while a threshold is crossed.",
+        LimitsIgnoredUnderPressure = "Limits of local storage are not enforced while a threshold is crossed.",
+        LimitsEvictOne = "One pass evicts only one of the pods over their limits of local storage.",
     }
     // From 1.29 to 1.31, the kubelet applies a threshold on nodefs at random as one on containerfs,
     // for which it deletes nothing.
@@ -272,6 +284,9 @@ defects! {
         ImageGcMissing = "Unused images are not deleted periodically.",
         ImageGcStopsAtHighThreshold = "The periodic deletion of images ends below the high threshold instead of the low one.",
         ReclaimCheckSparesSoft except 29 to 31 = "Deleting images is enough although a soft threshold is still crossed.",
+        ReclaimImagesFirst except 29 to 31 = "Images are deleted before the dead containers that use them.",
+        ReclaimKeepsLastContainers except 29 to 31 = "The last dead container of each name is kept when its pod has terminated, too.",
+        ReclaimDeletesLastContainers except 29 to 31 = "The last dead container of each name is deleted while its pod still runs, too.",
     }
     Metrics {
         MetricMissing = "kubelet_evictions counts no eviction.",

@@ -4,8 +4,7 @@
 //! field that is not set, a figure that is doubled. A kubelet asks [`Defects::has`] where that line
 //! stands in the model. A case that fails on a kubelet with the defect kills it.
 //!
-//! The model has no defects in: the order of container and image garbage collection (both take no
-//! time), swap, and file systems with quotas, which it does not simulate.
+//! The model has no defects in swap, and in file systems with quotas, which it does not simulate.
 
 mod area;
 mod list;

@@ -169,6 +169,7 @@ pub(crate) static RESOURCES: &[Resource] = &[
     },
     in_group("batch", core(Kind::Job, &[], &[status("Job")])),
     in_group("coordination.k8s.io", core(Kind::Lease, &[], &[])),
+    in_group("node.k8s.io", core(Kind::RuntimeClass, &[], &[])),
     in_group("policy", core(Kind::PodDisruptionBudget, &["pdb"], &[status("PodDisruptionBudget")])),
     in_group("scheduling.k8s.io", core(Kind::PriorityClass, &["pc"], &[])),
 ];

@@ -28,6 +28,8 @@ pub enum Kind {
     ResourceQuota,
     /// scheduling.k8s.io/v1
     PriorityClass,
+    /// node.k8s.io/v1
+    RuntimeClass,
     /// policy/v1
     PodDisruptionBudget,
     /// coordination.k8s.io/v1
@@ -42,7 +44,7 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Namespace,
         Self::Node,
         Self::Pod,
@@ -51,6 +53,7 @@ impl Kind {
         Self::ConfigMap,
         Self::ResourceQuota,
         Self::PriorityClass,
+        Self::RuntimeClass,
         Self::PodDisruptionBudget,
         Self::Lease,
         Self::Deployment,
@@ -69,6 +72,7 @@ impl Kind {
             Self::ConfigMap => ("ConfigMap", "v1"),
             Self::ResourceQuota => ("ResourceQuota", "v1"),
             Self::PriorityClass => ("PriorityClass", "scheduling.k8s.io/v1"),
+            Self::RuntimeClass => ("RuntimeClass", "node.k8s.io/v1"),
             Self::PodDisruptionBudget => ("PodDisruptionBudget", "policy/v1"),
             Self::Lease => ("Lease", "coordination.k8s.io/v1"),
             Self::Deployment => ("Deployment", "apps/v1"),
@@ -88,6 +92,7 @@ impl Kind {
             Self::ConfigMap => "configmaps",
             Self::ResourceQuota => "resourcequotas",
             Self::PriorityClass => "priorityclasses",
+            Self::RuntimeClass => "runtimeclasses",
             Self::PodDisruptionBudget => "poddisruptionbudgets",
             Self::Lease => "leases",
             Self::Deployment => "deployments",
@@ -111,6 +116,7 @@ impl Kind {
             | Self::ConfigMap
             | Self::ResourceQuota
             | Self::PriorityClass
+            | Self::RuntimeClass
             | Self::Lease => false,
         }
     }
@@ -118,7 +124,7 @@ impl Kind {
     /// Returns the scope.
     pub(crate) const fn scope(self) -> Scope {
         match self {
-            Self::Namespace | Self::Node | Self::PriorityClass => Scope::Cluster,
+            Self::Namespace | Self::Node | Self::PriorityClass | Self::RuntimeClass => Scope::Cluster,
             _ => Scope::Namespaced,
         }
     }

@@ -11,7 +11,7 @@ use evictlab_cluster::{is_ready, last_heartbeat};
 use evictlab_evidence::{Observations, Recorded};
 use evictlab_judge::Phase;
 use evictlab_rules::format_go_duration;
-use evictlab_rules::quantity::MIB;
+use evictlab_rules::quantity::{MIB, Quantity};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node;
 use serde_json::{Map, Value};
@@ -24,7 +24,7 @@ use crate::pressure::signal_status::SignalStatus;
 use crate::pressure::skip_reason::SkipReason;
 use crate::pressure::thresholds::{
     amount_beside_reservation, eviction_threshold, format_amount, hard_eviction_threshold, kube_reservation,
-    overshoot, threshold_beside_reservation,
+    overshoot, percentage, threshold_beside_reservation,
 };
 use crate::recovery::verify_recovered::system_taints;
 
@@ -172,6 +172,7 @@ impl CaseRunner<'_> {
         let threshold = require(eviction_threshold(pressure, status))?;
         let grace = pressure.soft_grace.map(|grace| format_go_duration(grace.get()));
         let changes = kubelet_config::with_threshold(changes, signal, &threshold, grace.as_deref());
+        let changes = with_minimum_reclaim(pressure, status, changes);
         if pressure.hard_distance.is_none() {
             self.report_step(Phase::Tune, format!("{signal} is {available}, threshold {threshold}"));
             return Ok(changes);
@@ -181,6 +182,25 @@ impl CaseRunner<'_> {
         self.report_step(Phase::Tune, text);
         Ok(kubelet_config::with_threshold(changes, signal, &hard, None))
     }
+}
+
+/// Returns the configuration with the minimum reclaim of the signal in the notation of the
+/// threshold.
+fn with_minimum_reclaim(
+    pressure: &Pressure,
+    status: SignalStatus,
+    mut changes: Map<String, Value>,
+) -> Map<String, Value> {
+    let signal = pressure.signal.as_str();
+    let stated = changes.get_mut("evictionMinimumReclaim").and_then(|all| all.get_mut(signal));
+    if let Some(stated) = stated
+        && let Some(amount) = stated.as_str().and_then(|text| text.parse::<Quantity>().ok())
+        && pressure.as_percentage
+    {
+        let amount = u64::try_from(amount.value()).unwrap_or_default();
+        *stated = percentage(amount, status.capacity).into();
+    }
+    changes
 }
 
 /// Checks that a percentage of the pods' memory leaves room between the threshold and the limit of
@@ -193,11 +213,13 @@ fn check_percentage(pressure: &Pressure, node: SignalStatus) -> Result<(), SkipR
     if node.capacity > most { Err(SkipReason::MemoryTooLarge { has: node.capacity, most }) } else { Ok(()) }
 }
 
-/// Returns the pressure of a case on each of its signals.
+/// Returns the pressure of a case on each of its signals. Beside a reservation, the other signals
+/// have thresholds.
 fn each_signal(pressure: &Pressure) -> Vec<Pressure> {
     let on = |(signal, distance): (&PressureSignal, &QuantityText)| {
         let (signal, distance) = (*signal, Some(distance.clone()));
-        Pressure { signal, distance, also: BTreeMap::new(), ..pressure.clone() }
+        let by = PressureMechanism::Threshold;
+        Pressure { signal, distance, by, also: BTreeMap::new(), ..pressure.clone() }
     };
     iter::once(pressure.clone()).chain(pressure.also.iter().map(on)).collect()
 }
@@ -268,6 +290,32 @@ mod tests {
         for (pressure, before, now, expected) in rows {
             assert_eq!(describe_change((pressure, (&before, &now))).as_deref(), expected);
         }
+    }
+
+    #[test]
+    fn a_minimum_reclaim_has_the_notation_of_the_threshold() {
+        let of = |yaml: &str, minimum: &str| {
+            let pressure: Pressure = serde_saphyr::from_str(yaml).unwrap();
+            let status = SignalStatus { available: 900 * MIB, capacity: 1000 * MIB, used_by_pods: 0 };
+            let config = json!({"evictionMinimumReclaim": {"memory.available": minimum}});
+            let config = with_minimum_reclaim(&pressure, status, config.as_object().unwrap().clone());
+            config["evictionMinimumReclaim"]["memory.available"].as_str().unwrap().to_owned()
+        };
+        let percentage = "{signal: memory.available, as-percentage: true}";
+        assert_eq!(of(percentage, "250Mi"), "25.000%");
+        assert_eq!(of(percentage, "3%"), "3%");
+        assert_eq!(of("{signal: memory.available}", "250Mi"), "250Mi");
+        assert_eq!(of("{signal: pid.available, as-percentage: true}", "250Mi"), "250Mi");
+    }
+
+    #[test]
+    fn thresholds_beside_a_reservation_are_thresholds() {
+        let pressure: Pressure = serde_saphyr::from_str(
+            "{signal: memory.available, by: kube-reserved, also: {nodefs.available: 1Gi}}",
+        )
+        .unwrap();
+        let by: Vec<_> = each_signal(&pressure).iter().map(|one| one.by).collect();
+        assert_eq!(by, [PressureMechanism::KubeReserved, PressureMechanism::Threshold]);
     }
 
     #[test]

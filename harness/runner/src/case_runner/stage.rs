@@ -9,6 +9,7 @@ use evictlab_cluster::workload::{
 use evictlab_evidence::{Observations, Recorded};
 use evictlab_fault::Fault;
 use evictlab_judge::Phase;
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use tokio::time::Instant;
 
@@ -46,6 +47,7 @@ impl CaseRunner<'_> {
         let updates = watch_case(node.client(), &namespace.name, &node.name);
         let environment = ramp.map(|ramp| ramp.environment().to_vec()).unwrap_or_default();
         let priority_classes = self.create_priority_classes(namespace).await?;
+        let runtime_classes = self.create_runtime_classes(namespace).await?;
         let tolerations = match case.placed {
             PodPlacement::Bound => vec![],
             PodPlacement::Scheduled => node.tolerations().await?,
@@ -58,6 +60,7 @@ impl CaseRunner<'_> {
             placed: case.placed,
             tolerations: &tolerations,
             priority_classes: &priority_classes,
+            runtime_classes: &runtime_classes,
             environment: &environment,
             default_limits: self.leased.policy.is_some() && case.pressure.is_none(),
             active_deadline: lifetime,
@@ -103,6 +106,22 @@ impl CaseRunner<'_> {
         let mut names = vec![];
         for (name, value) in &self.case.case.priority_classes {
             let created = namespace.create_priority_class(name.as_str(), *value).await?;
+            names.push((name.to_string(), created));
+        }
+        Ok(names)
+    }
+
+    /// Creates the case's runtime classes, as [`Self::create_priority_classes`].
+    async fn create_runtime_classes(
+        &self,
+        namespace: &Namespace,
+    ) -> Result<Vec<(String, String)>, CaseError> {
+        let mut names = vec![];
+        for (name, overhead) in &self.case.case.runtime_classes {
+            let amounts = overhead
+                .iter()
+                .map(|(resource, amount)| (resource.as_str().to_owned(), Quantity(amount.to_string())));
+            let created = namespace.create_runtime_class(name.as_str(), amounts.collect()).await?;
             names.push((name.to_string(), created));
         }
         Ok(names)

@@ -48,7 +48,9 @@ pub fn exclusivity(case: &Case, shared: SharedResources) -> Exclusivity {
         // The copy of containerd's directory changes a shared disk.
         _ if case.node.file_systems.is_some() && shared == SharedResources::HostAndDisk => Exclusivity::Disk,
         // A reservation limits the pods of the node only.
-        Some(pressure) if pressure.by == PressureMechanism::KubeReserved => Exclusivity::Node,
+        Some(pressure) if pressure.by == PressureMechanism::KubeReserved => {
+            pressure.also.keys().copied().map(of_signal).max().unwrap_or(Exclusivity::Node)
+        }
         Some(pressure) => pressure.signals().map(of_signal).max().unwrap_or(Exclusivity::Node),
         // A kubelet evicts no other pod while it waits for an evicted one to terminate.
         None if case.expect.killed_within.or(case.expect.killed_after).is_some() => Exclusivity::Node,
@@ -90,6 +92,11 @@ mod tests {
             ("pressure: {signal: pid.available}", HostAndDisk, Exclusivity::Host),
             (
                 "pressure: {signal: memory.available, also: {nodefs.available: 1Gi}}",
+                HostAndDisk,
+                Exclusivity::Disk,
+            ),
+            (
+                "pressure: {signal: memory.available, by: kube-reserved, also: {nodefs.available: 1Gi}}",
                 HostAndDisk,
                 Exclusivity::Disk,
             ),

@@ -207,7 +207,7 @@ impl NodePolicy {
         if is_cordoned && case.placed == PodPlacement::Scheduled {
             return Err(SkipReason::Cordoned);
         }
-        if !case.priority_classes.is_empty() {
+        if !case.priority_classes.is_empty() || !case.runtime_classes.is_empty() {
             return Err(SkipReason::ClusterScoped);
         }
         if case.references("kubeletLog") {
@@ -390,7 +390,11 @@ mod tests {
             ),
             ("static-pods: [{}]", "changes the node (static pods)"),
             ("do: [{exec: {pod: p, command: [ls]}}]", "runs commands in containers (exec)"),
-            ("priority-classes: {high: 1000}", "creates priority classes, which are cluster-scoped"),
+            (
+                "priority-classes: {high: 1000}",
+                "creates priority or runtime classes, which are cluster-scoped",
+            ),
+            ("runtime-classes: {a: {memory: 9Mi}}", "creates priority or runtime classes"),
             ("until: 'kubeletLog.size() > 0'", "reads the kubelet's log"),
             (
                 "pods: [{spec: {containers: [{name: a, resources: {requests: {memory: 600Mi}}}]}}, {spec: {containers: [{name: a, resources: {requests: {memory: 401Mi}}}]}}]",

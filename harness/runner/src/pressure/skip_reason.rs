@@ -112,8 +112,8 @@ pub(crate) enum SkipReason {
     Cordoned,
     /// The case creates cluster-scoped objects.
     #[error(
-        "it creates priority classes, which are cluster-scoped: on an existing cluster, evictlab creates only \
-         namespaces"
+        "it creates priority or runtime classes, which are cluster-scoped: on an existing cluster, evictlab \
+         creates only namespaces"
     )]
     ClusterScoped,
     /// The case reads the kubelet's log, which the API server does not serve.

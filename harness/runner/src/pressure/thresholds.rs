@@ -83,7 +83,7 @@ fn threshold_below(pressure: &Pressure, node: SignalStatus, distance: u64) -> Op
 
 /// Returns an amount as a percentage of the capacity, rounded down to three decimals, so that a
 /// threshold is never above the intended one.
-fn percentage(amount: u64, capacity: u64) -> String {
+pub(crate) fn percentage(amount: u64, capacity: u64) -> String {
     let share = u128::from(amount) * 100_000 / u128::from(capacity.max(amount).max(1));
     format!("{}.{:03}%", share / 1000, share % 1000)
 }

@@ -1,6 +1,6 @@
 //! The manifests of an exported case: the objects of a run, with all numbers filled in.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use regex::Regex;
@@ -40,10 +40,19 @@ pub(crate) fn manifests(
         json!({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass",
             "metadata": {"name": name.as_str()}, "value": value})
     });
+    let runtime_classes = case.runtime_classes.iter().map(|(name, overhead)| {
+        let amounts = overhead.iter().map(|(resource, amount)| (resource.as_str(), amount.to_string()));
+        let overhead: BTreeMap<_, _> = amounts.collect();
+        json!({"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": name.as_str()},
+            "handler": "runc", "overhead": {"podFixed": overhead}})
+    });
     let of_workers =
         cluster.workers.iter().flat_map(|worker| worker_objects(case, worker, &variables, image));
-    let documents: Result<Vec<String>, _> =
-        classes.chain(of_workers).map(|document| serde_yaml::to_string(&document)).collect();
+    let documents: Result<Vec<String>, _> = classes
+        .chain(runtime_classes)
+        .chain(of_workers)
+        .map(|document| serde_yaml::to_string(&document))
+        .collect();
     Ok(text + &documents?.join("---\n"))
 }
 

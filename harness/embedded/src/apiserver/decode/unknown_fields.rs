@@ -38,6 +38,7 @@ fn api_type(kind: Kind) -> ApiType {
         Kind::ServiceAccount => ApiType::ServiceAccount,
         Kind::ConfigMap => ApiType::ConfigMap,
         Kind::PriorityClass => ApiType::PriorityClass,
+        Kind::RuntimeClass => ApiType::RuntimeClass,
         Kind::PodDisruptionBudget => ApiType::PodDisruptionBudget,
         Kind::ResourceQuota => ApiType::ResourceQuota,
         Kind::Lease => ApiType::Lease,

@@ -1,6 +1,9 @@
-//! Admission of pods: ServiceAccount, Priority, DefaultTolerationSeconds and ResourceQuota, which
-//! every cluster enables.
+//! Admission of pods: ServiceAccount, Priority, DefaultTolerationSeconds, RuntimeClass (without
+//! `scheduling`) and ResourceQuota, which every cluster enables.
 
+use std::collections::BTreeMap;
+
+use evictlab_rules::quantity::Quantity;
 use k8s_openapi::api::core::v1::Toleration;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use serde::Deserialize;
@@ -18,8 +21,8 @@ const TOKEN_PATH: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 /// Applies the admission plugins to a new pod.
 ///
 /// # Errors
-/// 403 for an unknown service account or priority class, for a contradicting priority, and for a
-/// pod beyond a quota.
+/// 403 for an unknown service account, priority class or runtime class, for a contradicting
+/// priority or overhead, and for a pod beyond a quota.
 pub(super) fn admit(
     ctx: &mut SimContext,
     namespace: &str,
@@ -29,6 +32,7 @@ pub(super) fn admit(
     set_service_account(ctx, namespace, name, pod)?;
     set_priority(ctx, name, pod)?;
     add_tolerations(pod);
+    set_overhead(ctx, name, pod)?;
     quota::admit_pod(ctx, namespace, name)
 }
 
@@ -135,6 +139,35 @@ fn default_class(ctx: &SimContext) -> Option<String> {
     let classes = ctx.store.list(Kind::PriorityClass, None);
     let defaults = classes.filter(|class| class["globalDefault"] == true);
     defaults.min_by_key(|class| class.integer("value")).map(|class| class.name().to_owned())
+}
+
+/// Sets the overhead of a pod by its runtime class (the admission plugin `RuntimeClass`).
+fn set_overhead(ctx: &SimContext, name: &str, pod: &mut Value) -> Result<(), Status> {
+    let forbidden =
+        |reason: &str| Err(Status::forbidden(Kind::Pod, name, &format!("pod rejected: {reason}")));
+    let spec = pod.spec_mut();
+    let defined = match spec.text("runtimeClassName") {
+        "" => None,
+        class => match ctx.store.get(Kind::RuntimeClass, "", class) {
+            None => return forbidden(&format!("RuntimeClass {class:?} not found")),
+            Some(class) => class.get("overhead").map(|overhead| overhead["podFixed"].clone()),
+        },
+    };
+    let amounts = |overhead: &Value| -> BTreeMap<String, Quantity> {
+        BTreeMap::deserialize(overhead).unwrap_or_default()
+    };
+    let stated = spec.get("overhead").map(amounts).filter(|stated| !stated.is_empty());
+    match (defined, stated) {
+        (Some(defined), Some(stated)) if stated != amounts(&defined) => {
+            forbidden("Pod's Overhead doesn't match RuntimeClass's defined Overhead")
+        }
+        (Some(defined), _) => {
+            spec.set_or_remove("overhead", Some(&defined).filter(|defined| !defined.is_null()));
+            Ok(())
+        }
+        (None, Some(_)) => forbidden("Pod Overhead set without corresponding RuntimeClass defined Overhead"),
+        (None, None) => Ok(()),
+    }
 }
 
 fn add_tolerations(pod: &mut Value) {

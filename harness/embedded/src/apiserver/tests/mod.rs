@@ -324,6 +324,47 @@ fn admission_requires_service_account_priority_class_and_namespace() {
     assert_eq!(error(bench.pod("p", json!({}))), Err((409, "pods \"p\" already exists".to_owned())));
 }
 
+/// The admission plugin `RuntimeClass`.
+#[test]
+fn runtime_classes_set_the_overhead_of_pods() {
+    let mut bench = Bench::new("v1.36.2");
+    let error = |result: Result<Arc<Value>, Status>| result.map_err(|status| status.message).unwrap_err();
+    let class = |name: &str, more: Value| {
+        let mut class = json!({"metadata": {"name": name}});
+        class.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        class
+    };
+    let invalid = bench.create(Kind::RuntimeClass, "", class("a", json!({})));
+    assert_eq!(error(invalid), "RuntimeClass.node.k8s.io \"a\" is invalid: handler: Required value");
+    bench.create(Kind::RuntimeClass, "", class("plain", json!({"handler": "runc"}))).unwrap();
+    let padded = json!({"handler": "runc", "overhead": {"podFixed": {"memory": "64Mi"}}});
+    bench.create(Kind::RuntimeClass, "", class("padded", padded)).unwrap();
+    let overhead = |pod: Arc<Value>| pod["spec"]["overhead"].clone();
+    assert_eq!(overhead(bench.pod("a", json!({"runtimeClassName": "plain"})).unwrap()), Value::Null);
+    let padded = bench.pod("b", json!({"runtimeClassName": "padded"})).unwrap();
+    assert_eq!(overhead(padded), json!({"memory": "64Mi"}));
+    let same = json!({"runtimeClassName": "padded", "overhead": {"memory": "64Mi"}});
+    assert_eq!(overhead(bench.pod("c", same).unwrap()), json!({"memory": "64Mi"}));
+    let without = "Pod Overhead set without corresponding RuntimeClass defined Overhead";
+    for (spec, reason) in [
+        (json!({"runtimeClassName": "none"}), "RuntimeClass \"none\" not found"),
+        (json!({"overhead": {"memory": "64Mi"}}), without),
+        (json!({"runtimeClassName": "plain", "overhead": {"memory": "64Mi"}}), without),
+        (
+            json!({"runtimeClassName": "padded", "overhead": {"memory": "65Mi"}}),
+            "Pod's Overhead doesn't match RuntimeClass's defined Overhead",
+        ),
+    ] {
+        let expected = format!("pods \"d\" is forbidden: pod rejected: {reason}");
+        assert_eq!(error(bench.pod("d", spec)), expected);
+    }
+    let error = bench.update(Kind::RuntimeClass, "plain", |class| class["handler"] = json!("x")).unwrap_err();
+    assert_eq!(
+        error.message,
+        "RuntimeClass.node.k8s.io \"plain\" is invalid: handler: Invalid value: \"x\": field is immutable"
+    );
+}
+
 #[test]
 fn rejects_updates_of_immutable_pod_fields() {
     let mut bench = Bench::new("v1.36.2");

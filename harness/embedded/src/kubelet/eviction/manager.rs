@@ -164,7 +164,8 @@ impl Manager {
 
     /// Returns whether a pass can have a result.
     pub(crate) fn has_work(&self) -> bool {
-        !self.thresholds.is_empty() || self.settings.local_storage
+        let needs_thresholds = self.has(Defect::LimitsNeedThresholds);
+        !self.thresholds.is_empty() || self.settings.local_storage && !needs_thresholds
     }
 
     /// Returns whether [`Manager::detect_fs_layout`] was called.
@@ -221,7 +222,7 @@ impl Manager {
         self.update_conditions(now, rng);
         let mut due = self.take_due(now, &observations, rng);
         self.spared.clear();
-        if self.settings.local_storage {
+        if self.settings.local_storage && self.checks_limits() {
             let over = self.over_limits(sample, candidates);
             if !over.is_empty() {
                 return SyncResult::OverLimits(over);
@@ -230,11 +231,30 @@ impl Manager {
         if due.is_empty() {
             return SyncResult::Idle;
         }
-        sort_by_eviction_priority(&mut due);
+        self.sort_due(&mut due);
+        SyncResult::Pressure(Pressure { thresholds: due, observations })
+    }
+
+    /// Returns whether a pass checks limits of local storage, if they are enforced at all.
+    fn checks_limits(&self) -> bool {
+        match self.first_met.is_empty() {
+            true => !self.has(Defect::LimitsNeedPressure),
+            false => !self.has(Defect::LimitsIgnoredUnderPressure),
+        }
+    }
+
+    /// Sorts thresholds into the order in which the kubelet reclaims their resources.
+    fn sort_due(&self, due: &mut [Threshold]) {
+        sort_by_eviction_priority(due);
         if self.has(Defect::DiskReclaimedFirst) {
             due.reverse();
         }
-        SyncResult::Pressure(Pressure { thresholds: due, observations })
+        if self.has(Defect::AllocatableReclaimedLast) {
+            due.sort_by_key(|threshold| threshold.signal == Signal::AllocatableMemoryAvailable);
+        }
+        if self.has(Defect::PidsReclaimedFirst) {
+            due.sort_by_key(|threshold| threshold.signal != Signal::PidAvailable);
+        }
     }
 
     /// Updates the thresholds that are met, with the times since when.
@@ -259,6 +279,11 @@ impl Manager {
             (threshold, since)
         };
         self.first_met = met.into_iter().map(first_met).collect();
+        if self.has(Defect::SoftGraceOfAnother)
+            && let Some(first) = self.first_met.iter().map(|(_, since)| *since).min()
+        {
+            self.first_met.iter_mut().for_each(|(_, since)| *since = first);
+        }
     }
 
     /// Returns whether a threshold that is met stays met until its minimum is reclaimed.
@@ -280,6 +305,10 @@ impl Manager {
             }
         }
         let transition = self.transition();
+        if self.has(Defect::TransitionOfAnother) && !self.first_met.is_empty() {
+            let held = conditions_met.values_mut().filter(|at| now.since(**at) < transition);
+            held.for_each(|at| *at = now);
+        }
         let reported = conditions_met.iter().filter(|(_, at)| now.since(**at) < transition);
         self.conditions = reported.map(|(condition, _)| *condition).collect();
         self.conditions_met = conditions_met;
@@ -497,7 +526,8 @@ impl Manager {
                 },
             })
         };
-        let victims = candidates.iter().enumerate().filter_map(over).collect();
+        let at_most = if defects.has(Defect::LimitsEvictOne) { 1 } else { usize::MAX };
+        let victims = candidates.iter().enumerate().filter_map(over).take(at_most).collect();
         self.spared = spared;
         victims
     }
@@ -617,6 +647,17 @@ fn defective(mut thresholds: Vec<Threshold>, defects: &Defects) -> Vec<Threshold
         let shortest = thresholds.iter().filter_map(|threshold| threshold.grace).min();
         let soft = thresholds.iter_mut().filter(|threshold| threshold.grace.is_some());
         soft.for_each(|threshold| threshold.grace = shortest);
+    }
+    if defects.has(Defect::SoftGraceIsLongest) {
+        let longest = thresholds.iter().filter_map(|threshold| threshold.grace).max();
+        let soft = thresholds.iter_mut().filter(|threshold| threshold.grace.is_some());
+        soft.for_each(|threshold| threshold.grace = longest);
+    }
+    if defects.has(Defect::MinimumReclaimPercentIgnored) {
+        let is_fraction = |reclaim: &mut ThresholdValue| matches!(reclaim, ThresholdValue::Fraction(_));
+        for threshold in &mut thresholds {
+            threshold.min_reclaim.take_if(is_fraction);
+        }
     }
     if defects.has(Defect::MinimumReclaimDoubled) {
         for reclaim in thresholds.iter_mut().filter_map(|threshold| threshold.min_reclaim.as_mut()) {

@@ -75,7 +75,7 @@ pub(super) fn rank(
     let signal = if by_bytes { Signal::NodefsAvailable } else { signal };
     let figures = |pod: &RankedPod<'_>| {
         let stats = pod.stats.map(|stats| counted_stats(pod.pod, stats, defects));
-        let counted = counted_spec(pod.pod, defects);
+        let counted = counted_spec(&version, pod.pod, defects);
         let seen = RankedPod { pod: &counted, stats: stats.as_ref() };
         Figures {
             priority: match defects.has(Defect::RankNegativePriorityIsZero) {
@@ -99,8 +99,17 @@ pub(super) fn rank(
 }
 
 /// Returns the parts of a pod that count in the ranking.
-fn counted_spec(pod: &Pod, defects: &Defects) -> Pod {
+fn counted_spec(version: &KubeletVersion, pod: &Pod, defects: &Defects) -> Pod {
     let mut counted = pod.clone();
+    if defects.has(Defect::RankOmitsOverhead) {
+        counted.spec.overhead.clear();
+    }
+    if defects.has(Defect::RankOverheadAlone)
+        && let Some(first) = counted.spec.containers.first_mut()
+    {
+        let overhead = counted.spec.overhead.extract_if(.., |name, _| pod.request(version, name).is_zero());
+        first.resources.requests.extend(overhead);
+    }
     if defects.has(Defect::RankOmitsPodRequests) {
         counted.spec.resources = None;
     }

@@ -18,6 +18,10 @@ impl Kubelet {
         machine: &mut Machine,
         now: Time,
     ) {
+        let mut actions = actions.to_vec();
+        if self.has(Defect::ReclaimImagesFirst) {
+            actions.reverse();
+        }
         for action in actions {
             match action {
                 ReclaimAction::DeleteContainers if self.has(Defect::ReclaimKeepsContainers) => {}

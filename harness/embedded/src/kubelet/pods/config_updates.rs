@@ -211,6 +211,9 @@ impl Kubelet {
         ctx: &mut SimContext,
     ) {
         let spec_changed = worker.object.spec() != object.spec();
+        // `podsDifferSemantically` of pkg/kubelet/config/config.go.
+        let differs = |field: &str| worker.object.metadata().get(field) != object.metadata().get(field);
+        let is_update = spec_changed || differs("labels") || differs("annotations");
         let old = worker.replace_object(object);
         if spec_changed {
             self.update_manifest(worker, machine, ctx);
@@ -220,7 +223,7 @@ impl Kubelet {
         let has_changed = removed || grace(&worker.object) != grace(&old);
         match worker.stage {
             Stage::Syncing if worker.is_deleted() => self.terminate(worker, None, None, machine, ctx),
-            Stage::Syncing if spec_changed => self.request_inspection(worker, ctx),
+            Stage::Syncing if is_update => self.request_inspection(worker, ctx),
             Stage::Terminating if has_changed && worker.is_deleted() => {
                 self.terminate(worker, None, None, machine, ctx)
             }

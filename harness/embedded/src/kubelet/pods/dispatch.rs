@@ -106,16 +106,13 @@ impl Kubelet {
     /// `ShouldPodRuntimeBeRemoved`). Of other pods, also of terminating ones, one per name is kept
     /// (`MaxPerPodContainerCount`).
     pub(crate) fn collect_containers(&mut self, machine: &mut Machine) {
-        let pods: Vec<(PodUid, usize)> = self
-            .pods
-            .runtime
-            .pods
-            .keys()
-            .map(|pod| {
-                let keeps = |worker: &Worker| worker.could_run() && !worker.evicted;
-                (pod.clone(), usize::from(self.pods.workers.get(pod).is_some_and(keeps)))
-            })
-            .collect();
+        let keeps = |worker: &Worker| match worker.could_run() && !worker.evicted {
+            true => !self.has(Defect::ReclaimDeletesLastContainers),
+            false => self.has(Defect::ReclaimKeepsLastContainers),
+        };
+        let kept = |pod: &PodUid| usize::from(self.pods.workers.get(pod).is_some_and(keeps));
+        let pods: Vec<(PodUid, usize)> =
+            self.pods.runtime.pods.keys().map(|pod| (pod.clone(), kept(pod))).collect();
         for (pod, keep) in pods {
             self.forget_dead(&pod, keep, machine);
         }

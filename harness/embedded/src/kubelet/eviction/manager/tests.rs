@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::{Candidate, Manager, Plan, Settings, SyncResult, Victim};
+use crate::defect::Defect;
 use crate::kubelet::config::FeatureGates;
 use crate::sim::Rng;
 use crate::sim::Time;
@@ -212,6 +213,43 @@ fn soft_threshold_never_extends_grace_period_since_1_32() {
         lab.pods.iter_mut().for_each(|(_, own)| *own = 2);
         assert!(lab.evicted(&memory(1500 * MI)).is_empty());
         is_evicted(lab.after(3).evicted(&memory(1500 * MI)), "best-effort-low", grace);
+    }
+}
+
+/// `thresholdsFirstObservedAt`, `nodeConditionsLastObservedAt`: each threshold and each condition
+/// has its own time.
+#[test]
+fn grace_and_transition_periods_are_those_of_each_signal() {
+    let config = json!({
+        "evictionSoft": {"memory.available": "2Gi", "pid.available": "1500"},
+        "evictionSoftGracePeriod": {"memory.available": "2m", "pid.available": "2m"},
+    });
+    let node = |available: i64, processes: i64| {
+        let mut node = memory(available);
+        node["rlimit"] = json!({"maxpid": 2000, "curproc": processes});
+        node
+    };
+    for (defect, resource, ends) in [
+        (None, "pids", true),
+        (Some(Defect::SoftGraceOfAnother), "memory", true),
+        (Some(Defect::TransitionOfAnother), "pids", false),
+    ] {
+        let defects = defect.into_iter().collect();
+        let mut lab = Lab::new(36, Settings { defects, ..settings(config.clone()) });
+        five_pods(&mut lab);
+        let reclaimed = |lab: &mut Lab, node: &Value| match lab.look(node).0 {
+            SyncResult::Pressure(pressure) => pressure.resource().to_string(),
+            result => format!("{result:?}"),
+        };
+        assert!(lab.evicted(&node(3 * GI, 700)).is_empty());
+        assert!(lab.after(1).evicted(&node(GI, 700)).is_empty());
+        assert_eq!(reclaimed(lab.after(1), &node(GI, 700)), resource, "{defect:?}");
+        assert_eq!(reclaimed(lab.after(1), &node(GI, 700)), "memory");
+        assert_eq!(reclaimed(lab.after(4), &node(3 * GI, 700)), "pids");
+        assert!(lab.has(NodeCondition::MemoryPressure), "before the transition period");
+        assert_eq!(reclaimed(lab.after(1), &node(3 * GI, 700)), "pids");
+        assert_eq!(!lab.has(NodeCondition::MemoryPressure), ends, "{defect:?}");
+        assert!(lab.has(NodeCondition::PidPressure));
     }
 }
 
@@ -530,6 +568,38 @@ fn evicts_pods_over_their_storage_limits() {
             assert!(off.evicted(&json!({})).is_empty(), "{what}");
             assert!(!off.manager.has_work());
         }
+    }
+}
+
+/// `localStorageEviction`: one pass evicts all pods over their limits, before any for a threshold.
+#[test]
+fn limits_are_checked_in_every_pass() {
+    let config = json!({"evictionHard": {"memory.available": "2Gi"}});
+    let cases: [(&[Defect], [usize; 3]); 5] = [
+        (&[], [2, 2, 2]),
+        (&[Defect::LimitsNeedThresholds], [0, 2, 2]),
+        (&[Defect::LimitsNeedPressure], [0, 0, 2]),
+        (&[Defect::LimitsIgnoredUnderPressure], [2, 2, 0]),
+        (&[Defect::LimitsEvictOne], [1, 1, 1]),
+    ];
+    for (defects, expected) in cases {
+        let evicted = |config: &Value, available: i64| {
+            let defects = defects.iter().copied().collect();
+            let mut lab = Lab::new(36, Settings { local_storage: true, defects, ..settings(config.clone()) });
+            for name in ["one", "two"] {
+                lab.pod(name, 0, limited("1Gi"), local(json!({}), 2 * GI));
+            }
+            lab.pod("third", 0, json!({}), working_set(MI));
+            if !lab.manager.has_work() {
+                return 0;
+            }
+            match lab.look(&memory(available)).0 {
+                SyncResult::OverLimits(victims) => victims.len(),
+                SyncResult::Idle | SyncResult::Pressure(_) => 0,
+            }
+        };
+        let counts = [evicted(&json!({}), GI), evicted(&config, 3 * GI), evicted(&config, GI)];
+        assert_eq!(counts, expected, "{defects:?}");
     }
 }
 
