@@ -283,6 +283,62 @@ fn a_pod_that_was_deleted_by_nobody_in_the_case_is_no_pass() {
     assert_inconclusive(&vanished, InconclusiveReason::EvidenceLost, "pods/db not collected");
 }
 
+/// Only a step that can be the reason excuses the deletion of a pod.
+#[test]
+fn steps_that_cannot_delete_a_pod_do_not_excuse_its_deletion() {
+    let taint = |effect: &str| format!("{{taint: {{key: out, value: b, effect: {effect}}}}}");
+    let rows = [
+        ("{wait: 15s, about: waiting}", false),
+        ("{delete: {pod: web}}", false),
+        ("{evict: web}", false),
+        ("{evict: db}", true),
+        ("{drain: true}", true),
+        ("{pause: true}", true),
+        ("{restart-kubelet: true}", false),
+        (&taint("NoSchedule"), false),
+        (&taint("NoExecute"), true),
+        ("{delete: {kind: ConfigMap, name: db}}", false),
+        ("{delete: {kind: ReplicaSet, name: owner-1}}", true),
+        ("{patch: {kind: Deployment, name: owner, patch: {spec: {replicas: 0}}}}", true),
+        ("{patch: {kind: Deployment, name: own, patch: {spec: {replicas: 0}}}}", false),
+        ("{patch: {kind: Pod, name: db, patch: {metadata: {labels: {a: b}}}}}", false),
+        ("{create: {kind: ReplicaSet, metadata: {name: owner-1}}}", true),
+    ];
+    let mut observed = observations();
+    observed["podsFinal"] = json!([running("web")]);
+    let mut gone = running("db");
+    let owner = json!({"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "owner-1", "uid": "r"});
+    gone["metadata"]["ownerReferences"] = json!([owner]);
+    let mut judged = |step: &str, more: &str, gone: &Value| {
+        observed["podsGone"] = json!([gone]);
+        result(&case("{evicted: []}", &format!(", do: [{step}]{more}")), observed.clone())
+    };
+    for (step, is_excused) in rows {
+        let result = judged(step, "", &gone);
+        let expected = if is_excused { Verdict::Passed } else { Verdict::Inconclusive };
+        assert_eq!(result.verdict, expected, "{step}: {}", result.why);
+    }
+    let tolerations = [
+        (json!({"operator": "Exists"}), false),
+        (json!({"key": "out", "value": "b", "effect": "NoExecute"}), false),
+        (json!({"key": "out", "value": "b", "effect": "NoSchedule"}), true),
+        (json!({"key": "out", "value": "b", "tolerationSeconds": 5}), true),
+        (json!({"key": "out", "value": "c"}), true),
+        (json!({"key": "other", "operator": "Exists"}), true),
+    ];
+    for (toleration, is_excused) in tolerations {
+        let mut gone = gone.clone();
+        gone["spec"]["tolerations"] = json!([toleration]);
+        let is_passed = judged(&taint("NoExecute"), "", &gone).verdict == Verdict::Passed;
+        assert_eq!(is_passed, is_excused, "{toleration}");
+    }
+    let create = "{create: {kind: Pod, metadata: {name: c}, spec: {priorityClassName: high}}}";
+    for (more, is_excused) in [("", false), (", placed: scheduled", true)] {
+        let result = judged(create, more, &gone);
+        assert_eq!(result.verdict == Verdict::Passed, is_excused, "{more}: {}", result.why);
+    }
+}
+
 #[test]
 fn lost_and_doubled_events_decide_nothing_about_events() {
     let one_event = "{evicted: [web], that: [{what: w, value: events.size(), is: 1}]}";

@@ -9,6 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::case_evidence::{CaseEvidence, PodEvidence};
 use crate::check::Expectation;
+use crate::deletion::deleted_externally;
 use crate::invariants::InvariantCheck;
 use crate::verdict::{Inconclusive, InconclusiveReason};
 use evictlab_case as case;
@@ -170,16 +171,6 @@ fn not_admitted(case: &Case, evidence: &CaseEvidence<'_>) -> Option<Inconclusive
         let why = format!("the kubelet did not admit {}: {cause}", pod.name);
         Some(Inconclusive::new(InconclusiveReason::RejectedAtAdmission, why))
     })
-}
-
-/// Finds a pod that was deleted, in a case whose steps, taints or controllers do not delete pods.
-fn deleted_externally(case: &Case, evidence: &CaseEvidence<'_>) -> Option<Inconclusive> {
-    let deleted = |pod: &&PodEvidence<'_>| pod.gone && !pod.was_evicted() && case.steps.is_empty();
-    let pod = evidence.pods.iter().find(deleted)?;
-    Some(Inconclusive::evidence_lost(format!(
-        "{} was deleted externally before the end of the case",
-        pod.name
-    )))
 }
 
 /// Reports whether the kubelet evicted any pod because the node was low on the resource.

@@ -34,6 +34,7 @@ mod case_evidence;
 mod case_result;
 mod check;
 mod decide;
+mod deletion;
 mod inconclusive;
 mod invariants;
 mod known_bug;
