@@ -321,6 +321,22 @@ mod tests {
                 "Pod p uses appArmorProfile Unconfined",
             ),
             ("securityContext: {seccompProfile: {type: RuntimeDefault}, runAsUser: 0}", ""),
+            (
+                "livenessProbe: {httpGet: {host: 169.254.169.254, port: 80}}",
+                "Pod p uses a host of its own choice, which the kubelet connects to (livenessProbe.httpGet.host)",
+            ),
+            (
+                "startupProbe: {tcpSocket: {host: localhost, port: 80}}",
+                "Pod p uses a host of its own choice, which the kubelet connects to (startupProbe.tcpSocket.host)",
+            ),
+            (
+                "lifecycle: {preStop: {httpGet: {host: a, port: 80}}}",
+                "Pod p uses a host of its own choice, which the kubelet connects to (lifecycle.preStop.httpGet.host)",
+            ),
+            (
+                "readinessProbe: {httpGet: {port: 80, host: ''}}, lifecycle: {preStop: {sleep: {seconds: 1}}}",
+                "",
+            ),
         ];
         for (container, expected) in rows {
             let found = bounds(&format!(
@@ -347,6 +363,16 @@ mod tests {
             ("apiVersion: v1, kind: Service, spec: {ports: [{port: 80}]}", ""),
             ("apiVersion: v1, kind: Service, spec: {type: ClusterIP}", ""),
             ("apiVersion: policy/v1, kind: PodDisruptionBudget", ""),
+            ("apiVersion: v1, kind: Secret, data: {a: YQ==}", ""),
+            ("apiVersion: v1, kind: Secret, type: kubernetes.io/tls", ""),
+            (
+                "apiVersion: v1, kind: Secret, type: kubernetes.io/service-account-token",
+                "Secret o has type kubernetes.io/service-account-token, which may give it a token of the API",
+            ),
+            (
+                "apiVersion: v1, kind: Secret, type: bootstrap.kubernetes.io/token",
+                "Secret o has type bootstrap.kubernetes.io/token, which may give it a token of the API",
+            ),
             ("apiVersion: apps/v1, kind: StatefulSet", ""),
             (
                 "apiVersion: v1, kind: Service, spec: {type: LoadBalancer}",
@@ -384,6 +410,11 @@ mod tests {
         }
         let rows = [
             ("kind: Service, name: o, patch: {spec: {type: NodePort}}", "Service o sets type NodePort"),
+            ("kind: Secret, name: o, patch: {data: {a: YQ==}}", ""),
+            (
+                "kind: Secret, name: o, patch: {metadata: {annotations: {kubernetes.io/service-account.name: a}}}",
+                "Secret o sets annotation kubernetes.io/service-account.name",
+            ),
             (
                 "kind: Deployment, name: o, patch: {metadata: {ownerReferences: null}}",
                 "Deployment o sets ownerReferences",

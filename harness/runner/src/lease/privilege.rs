@@ -22,6 +22,17 @@ const OBJECTS: [(&str, &str); 13] = [
     ("batch/v1", "Job"),
     ("policy/v1", "PodDisruptionBudget"),
 ];
+/// Types of Secrets that Kubernetes only stores. It gives one of another type a token of the API, or
+/// accepts it as one.
+const SECRET_TYPES: [&str; 7] = [
+    "",
+    "Opaque",
+    "kubernetes.io/basic-auth",
+    "kubernetes.io/dockercfg",
+    "kubernetes.io/dockerconfigjson",
+    "kubernetes.io/ssh-auth",
+    "kubernetes.io/tls",
+];
 /// Sources of volumes on the pod's own disk or memory.
 const VOLUMES: [&str; 5] = ["configMap", "downwardAPI", "emptyDir", "projected", "secret"];
 /// Maximum termination grace period of a pod, in seconds: a pod may run for so long after its
@@ -80,8 +91,25 @@ pub(super) fn object_privilege(object: &Map<String, Value>) -> Option<String> {
     if !OBJECTS.iter().any(is_known) {
         return Some(format!("{kind} {name} may affect more than its namespace"));
     }
+    if kind == "Secret"
+        && let Some(field) = token_field(object)
+    {
+        return Some(format!("Secret {name} has {field}, which may give it a token of the API"));
+    }
     let traffic = spec.filter(|_| kind == "Service").and_then(outside_traffic);
     traffic.map(|field| format!("Service {name} has {field}, which affects more than its namespace"))
+}
+
+/// Returns the field by which a Secret may get a token of the API: its type, or an annotation that
+/// names a service account.
+fn token_field(secret: &Map<String, Value>) -> Option<String> {
+    let kind = secret.get("type").and_then(Value::as_str).unwrap_or_default();
+    if !SECRET_TYPES.contains(&kind) {
+        return Some(format!("type {kind}"));
+    }
+    let annotations = secret.get("metadata")?.get("annotations")?.as_object()?;
+    let name = annotations.keys().find(|name| name.starts_with("kubernetes.io/service-account."))?;
+    Some(format!("annotation {name}"))
 }
 
 /// Returns whether an object claims storage of the cluster: it outlives the node, costs what the
@@ -111,8 +139,11 @@ pub(super) fn patch_privilege(patch: &ObjectPatch) -> Option<String> {
     let field =
         patch.patch.iter().find_map(|(name, value)| unbounded_field(name, value)).or_else(of_template);
     let field = field.map(str::to_owned);
-    let field =
-        field.or_else(|| spec.filter(|_| patch.kind == ObjectKind::Service).and_then(outside_traffic));
+    let field = field.or_else(|| match patch.kind {
+        ObjectKind::Secret => token_field(&patch.patch),
+        ObjectKind::Service => spec.and_then(outside_traffic),
+        _ => None,
+    });
     field.map(|field| format!("a patch of {} {} sets {field}", patch.kind, patch.name))
 }
 
@@ -201,8 +232,33 @@ pub(super) fn container_privilege(container: &ContainerManifest) -> Option<Strin
     if let Some(setting) = security.and_then(|security| unsafe_setting(&security.other)) {
         return Some(setting);
     }
+    if let Some(field) = host_of_handler(container) {
+        return Some(format!("a host of its own choice, which the kubelet connects to ({field})"));
+    }
     let mut ports = container.ports.iter().flatten();
     ports.any(|port| port.host_port.is_some_and(|port| port > 0)).then(|| "a hostPort".to_owned())
+}
+
+/// Returns the field of the first probe or lifecycle handler that names a host: the kubelet connects
+/// to it from the node.
+fn host_of_handler(container: &ContainerManifest) -> Option<String> {
+    const HANDLERS: [&[&str]; 5] = [
+        &["livenessProbe"],
+        &["readinessProbe"],
+        &["startupProbe"],
+        &["lifecycle", "postStart"],
+        &["lifecycle", "preStop"],
+    ];
+    HANDLERS.into_iter().find_map(|path| {
+        let (first, rest) = path.split_first()?;
+        let handler = rest.iter().try_fold(container.other.get(*first)?, |value, field| value.get(field))?;
+        let names_host = |action: &&str| {
+            let host = handler.get(action).and_then(|action| action.get("host"));
+            host.is_some_and(|host| !host.is_null() && host != "")
+        };
+        let action = ["httpGet", "tcpSocket"].into_iter().find(names_host)?;
+        Some(format!("{}.{action}.host", path.join(".")))
+    })
 }
 
 /// Returns the first setting of a security context, of a pod or a container, that `baseline`
