@@ -16,14 +16,17 @@ use crate::lease::node_policy::NodePolicy;
 use crate::pressure::room::NodeRoom;
 
 /// Interval of the checks.
-const INTERVAL: Duration = Duration::from_secs(5);
+const INTERVAL: Duration = Duration::from_secs(2);
+/// Maximum time from a write until the pods have ended because of it: the age of the statistics of
+/// file systems, the interval, and the end of the pods.
+const REACTION_TIME: Duration = Duration::from_secs(25);
 /// Limit for the requests of one check.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(10);
 /// Limit for a case that may put its node under pressure, without a successful check.
 const UNCHECKED_LIMIT: Duration = Duration::from_secs(30);
 /// Memory or disk that the pods of a case may take beyond `--pressure-cap`: page cache and
 /// containers without load.
-const MARGIN: u64 = 256 * MIB;
+pub(super) const MARGIN: u64 = 256 * MIB;
 /// Memory or disk above its thresholds that a node keeps during a case that may not put it under
 /// pressure.
 const MIN_ROOM: u64 = 64 * MIB;
@@ -41,23 +44,59 @@ enum CheckError {
 }
 
 impl CaseRunner<'_> {
+    /// Returns the state of the guard of a case that begins.
+    pub(super) fn checks(&self) -> Checks {
+        let may_starve = self.leased.policy.as_ref().is_some_and(|policy| policy.may_starve(&self.case.case));
+        Checks { may_starve, last_success: Instant::now(), disk: DiskTrend::default() }
+    }
+
+    /// Awaits `work`, unless the run is interrupted or the [guard](Self::guard) ends the case.
+    ///
+    /// # Errors
+    /// [`CaseError::Interrupted`], or the reason of the guard.
+    pub(super) async fn guarded<T>(
+        &self,
+        namespace: &Namespace,
+        checks: &mut Checks,
+        work: impl Future<Output = T>,
+    ) -> Result<T, CaseError> {
+        tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => Err(CaseError::Interrupted),
+            error = self.guard(namespace, checks) => Err(error),
+            done = work => Ok(done),
+        }
+    }
+
     /// Waits until the case must end early on a node that evictlab does not manage; forever on
     /// other nodes. The case ends when
+    /// - the run is interrupted: a request that is never answered does not delay the clean-up,
     /// - the run has lost the node,
     /// - its pods take more than the cap, or too many inodes or processes,
     /// - it may put the node under pressure, and pods of others have arrived, or the node could not
     ///   be checked for 30 s,
     /// - it may not, and the node has come close to a threshold.
-    pub(super) async fn guard(&self, namespace: &Namespace) -> CaseError {
+    pub(super) async fn guard(&self, namespace: &Namespace, checks: &mut Checks) -> CaseError {
         let Some(policy) = &self.leased.policy else { return std::future::pending().await };
-        let may_starve = policy.may_starve(&self.case.case);
-        let mut checks = Checks { may_starve, last_success: Instant::now() };
+        tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => CaseError::Interrupted,
+            error = self.check_until_harmful(policy, namespace, checks) => error,
+        }
+    }
+
+    async fn check_until_harmful(
+        &self,
+        policy: &NodePolicy,
+        namespace: &Namespace,
+        checks: &mut Checks,
+    ) -> CaseError {
         loop {
             tokio::time::sleep(INTERVAL).await;
             if let Err(lost) = self.leased.node.backend().confirm_held().await {
                 return lost.into();
             }
-            let check = timeout(CHECK_TIMEOUT, self.check_node(policy, namespace, may_starve)).await;
+            let check = timeout(CHECK_TIMEOUT, self.check_node(policy, namespace, checks)).await;
             let check = check.unwrap_or_else(|_| Err(CheckError::Unknown("no answer".to_owned())));
             if let Some(why) = checks.reason_to_end(check) {
                 return CaseError::EndedByGuard(why);
@@ -69,8 +108,9 @@ impl CaseRunner<'_> {
         &self,
         policy: &NodePolicy,
         namespace: &Namespace,
-        may_starve: bool,
+        checks: &mut Checks,
     ) -> Result<(), CheckError> {
+        let may_starve = checks.may_starve;
         let node = &self.leased.node;
         let unknown = |error: NodeError| CheckError::Unknown(error.to_string());
         if may_starve && !policy.allows_other_pods() {
@@ -88,22 +128,53 @@ impl CaseRunner<'_> {
             return Ok(());
         }
         let room = policy.room(&summary).map_err(|why| CheckError::Unknown(why.to_string()))?;
-        check_room(room).map_err(CheckError::Harmful)
+        checks.disk.record(room.disk, Instant::now());
+        check_room(room, checks.disk.expected_loss()).map_err(CheckError::Harmful)
     }
 
     /// Waits until the node may come under pressure beside the others (`--max-starved-nodes`), if
     /// the case may put it there. The node keeps the permit until it has recovered.
     pub(super) async fn acquire_pressure_permit(&self) -> Result<(), CaseError> {
-        let may_starve = self.leased.policy.as_ref().is_some_and(|policy| policy.may_starve(&self.case.case));
+        let may_starve = self.checks().may_starve;
         let Some(permits) = self.pressure_permits.filter(|_| may_starve) else { return Ok(()) };
         self.cancellable(self.leased.acquire_pressure_permit(permits)).await
     }
 }
 
 /// The checks of a case.
-struct Checks {
+pub(super) struct Checks {
     may_starve: bool,
     last_success: Instant,
+    disk: DiskTrend,
+}
+
+/// Decrease of the disk that a node has left above its thresholds. Limits on disk do not bound how
+/// fast pods write.
+#[derive(Default)]
+struct DiskTrend {
+    /// Last measured amount, in bytes, and the time at which it was first seen.
+    last: Option<(u64, Instant)>,
+    /// Decrease from the measurement before, in bytes per second.
+    rate: f64,
+}
+
+impl DiskTrend {
+    fn record(&mut self, left: u64, now: Instant) {
+        match self.last {
+            Some((last, _)) if last == left => {}
+            Some((last, at)) => {
+                let seconds = now.duration_since(at).max(INTERVAL).as_secs_f64();
+                self.rate = last.saturating_sub(left) as f64 / seconds;
+                self.last = Some((left, now));
+            }
+            None => self.last = Some((left, now)),
+        }
+    }
+
+    /// Returns the bytes that the node loses until the pods have ended, if they write on as before.
+    fn expected_loss(&self) -> u64 {
+        (self.rate * REACTION_TIME.as_secs_f64()) as u64
+    }
 }
 
 impl Checks {
@@ -126,13 +197,19 @@ impl Checks {
     }
 }
 
-/// Returns an error if a node has come close to a threshold.
-fn check_room(room: NodeRoom) -> Result<(), String> {
+/// Returns an error if a node has come close to a threshold, or will until its pods have ended.
+/// `expected_loss`: of disk, in bytes.
+fn check_room(room: NodeRoom, expected_loss: u64) -> Result<(), String> {
     let [memory, disk] = [room.memory, room.disk].map(|bytes| bytes / MIB);
-    if room.memory.min(room.disk) >= MIN_ROOM {
+    if room.memory.min(room.disk.saturating_sub(expected_loss)) >= MIN_ROOM {
         return Ok(());
     }
-    Err(format!("its node came close to its thresholds: {memory}Mi of memory and {disk}Mi of disk are left"))
+    let left = format!("{memory}Mi of memory and {disk}Mi of disk are left");
+    let loss = match expected_loss / MIB {
+        0 => String::new(),
+        loss => format!(", and its pods may write {loss}Mi until they have ended"),
+    };
+    Err(format!("its node came close to its thresholds: {left}{loss}"))
 }
 
 /// Resources that the pods of a namespace take, by a Summary.
@@ -233,7 +310,8 @@ mod tests {
 
     #[test]
     fn a_case_ends_when_its_node_comes_close_to_a_threshold() {
-        let check = |memory: u64, disk: u64| check_room(NodeRoom { memory: memory * MIB, disk: disk * MIB });
+        let check =
+            |memory: u64, disk: u64| check_room(NodeRoom { memory: memory * MIB, disk: disk * MIB }, 0);
         assert_eq!(check(64, 64), Ok(()));
         for (memory, disk) in [(63, 1000), (1000, 0)] {
             let why = check(memory, disk).unwrap_err();
@@ -242,10 +320,31 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn a_case_ends_before_a_fast_writer_fills_the_disk() {
+        let (mut trend, began) = (DiskTrend::default(), Instant::now());
+        // Seconds, disk left in MiB, and the expected loss: a measurement is seen several times.
+        let rows = [
+            (0, 50_000, 0),
+            (2, 50_000, 0),
+            (10, 40_000, 25_000),
+            (12, 40_000, 25_000),
+            (20, 30_000, 25_000),
+            (30, 20_000, 25_000),
+            (40, 21_000, 0),
+        ];
+        for (seconds, left, loss) in rows {
+            trend.record(left * MIB, began + Duration::from_secs(seconds));
+            assert_eq!(trend.expected_loss() / MIB, loss, "after {seconds} s");
+            let room = NodeRoom { memory: 1000 * MIB, disk: left * MIB };
+            assert_eq!(check_room(room, trend.expected_loss()).is_err(), seconds == 30, "after {seconds} s");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn a_case_under_pressure_ends_without_checks_and_others_do_not() {
         let unknown = || Err(CheckError::Unknown("no answer".to_owned()));
         for may_starve in [true, false] {
-            let mut checks = Checks { may_starve, last_success: Instant::now() };
+            let mut checks = Checks { may_starve, last_success: Instant::now(), disk: DiskTrend::default() };
             tokio::time::advance(Duration::from_secs(29)).await;
             assert_eq!(checks.reason_to_end(unknown()), None);
             assert_eq!(checks.reason_to_end(Ok(())), None);

@@ -25,6 +25,7 @@ use crate::lease::node_policy::NodePolicy;
 use crate::lease::pressure_permits::PressurePermits;
 use crate::observation::collect::{Collector, StateBefore};
 use crate::observation::logs::read_logs;
+use crate::observation::read_budget::{READ_TIMEOUT, ReadBudget};
 use crate::pressure::host_budget::HostBudget;
 use crate::pressure::plan::PressurePlan;
 use crate::pressure::ramp::{Ramp, ramp, ramp_duration, ramp_to};
@@ -200,27 +201,35 @@ impl CaseRunner<'_> {
         prepared: Prepared<'_>,
         execution: &mut Execution,
     ) -> Result<CaseResult, CaseError> {
-        let Prepared { namespace, before, ramp, speed, .. } = &prepared;
-        let observed = tokio::select! {
+        let Prepared { namespace, ramp, speed, .. } = &prepared;
+        let mut checks = self.checks();
+        let mut observed = tokio::select! {
             observed = self.stage_and_observe(namespace, ramp.as_ref(), *speed, execution) => observed,
-            error = self.guard(namespace) => Err(error),
+            error = self.guard(namespace, &mut checks) => Err(error),
         };
         // Without the node, the end of the pods says nothing about the kubelet.
-        let observed = match self.leased.node.backend().confirm_held().await {
-            Ok(()) => observed,
-            Err(lost) => Err(lost.into()),
-        };
-        if let Ok((live, end)) = &observed {
+        if let Err(lost) = self.leased.node.backend().confirm_held().await {
+            observed = Err(lost.into());
+        }
+        let mut budget = ReadBudget::new(speed.scale(READ_TIMEOUT));
+        if let Ok((live, end @ Some(_))) = &observed {
             execution.observations.ended.clone_from(end);
-            self.read_final_state(namespace, live, &mut execution.observations).await;
+            let read = self.read_final_state(namespace, live, &mut budget, &mut execution.observations);
+            if let Err(error) = self.guarded(namespace, &mut checks, read).await {
+                observed = Err(error);
+            }
         }
         let reversal = reversal(&self.case.case);
         let reverted = self.leased.revert(NodeReversal { static_pods: false, ..reversal }).await;
-        let result = match &observed {
-            Ok((live, _)) => Some(self.collect_and_judge(namespace, before, live, execution).await),
-            Err(_) => None,
-        };
-        let answers = self.confirm_node_answers(result.as_ref()).await;
+        let mut result = None;
+        if let Ok((live, Some(_))) = &observed {
+            let judged = self.collect_and_judge(&prepared, live, &mut budget, execution);
+            match self.guarded(namespace, &mut checks, judged).await {
+                Ok(judged) => result = Some(judged),
+                Err(error) => observed = Err(error),
+            }
+        }
+        let answers = self.cancellable(self.confirm_node_answers(result.as_ref())).await;
         // Their end is not part of the case, so its evidence is read before.
         let static_pods = NodeReversal { static_pods: reversal.static_pods, ..NodeReversal::default() };
         let reverted = self.leased.revert(static_pods).await.and(reverted);
@@ -369,6 +378,7 @@ impl CaseRunner<'_> {
         &self,
         namespace: &Namespace,
         live: &LiveState,
+        budget: &mut ReadBudget,
         observations: &mut Observations,
     ) {
         let case = &self.case.case;
@@ -377,7 +387,7 @@ impl CaseRunner<'_> {
                 if observations.container_logs.contains_key(name) {
                     continue;
                 }
-                read_logs(self.leased.node.client(), &namespace.name, pod, observations).await;
+                read_logs(self.leased.node.client(), &namespace.name, pod, budget, observations).await;
             }
         }
         let created = case.created_objects();
@@ -385,7 +395,7 @@ impl CaseRunner<'_> {
         let objects = case.objects.iter().chain(created).filter(|manifest| !is_pod(manifest.get("kind")));
         for manifest in objects {
             let manifest = Value::Object(manifest.clone());
-            match namespace.object(&manifest).await {
+            match budget.read(namespace.object(&manifest)).await {
                 Ok(object) => {
                     let name = object_name(&manifest).to_owned();
                     observations.objects.insert(name, object);
@@ -401,21 +411,21 @@ impl CaseRunner<'_> {
 
     async fn collect_and_judge(
         &self,
-        namespace: &Namespace,
-        before: &StateBefore,
+        prepared: &Prepared<'_>,
         live: &LiveState,
+        budget: &mut ReadBudget,
         execution: &mut Execution,
     ) -> CaseResult {
         let case = &self.case.case;
         let collector = Collector {
             node: &self.leased.node,
-            namespace: &namespace.name,
-            before,
+            namespace: &prepared.namespace.name,
+            before: &prepared.before,
             full_kubelet_log: case.references("kubeletLog"),
             restarts_kubelet: case.node_changes().any(|change| *change == NodeChange::RestartKubelet),
             metrics: case.metrics_read(),
         };
-        for missing in collector.collect(live, &mut execution.observations).await {
+        for missing in collector.collect(live, budget, &mut execution.observations).await {
             self.report_step(Phase::Observe, format!("evidence is incomplete: {missing}"));
             execution.observations.missing.push(missing);
         }

@@ -13,6 +13,7 @@ use crate::case_runner::error::{CaseError, describe_container};
 use crate::case_runner::runner::CaseRunner;
 use crate::case_runner::step_queue::describe_step;
 use crate::observation::logs::read_logs;
+use crate::observation::read_budget::{READ_TIMEOUT, ReadBudget};
 
 impl CaseRunner<'_> {
     /// Executes a step. A refusal by the API server is an error unless the case keeps the answer.
@@ -49,7 +50,10 @@ impl CaseRunner<'_> {
             }
             Action::ReadLogs(pod_name) => {
                 if let Some(pod) = live.pods.get(pod_name.as_str()) {
-                    read_logs(self.leased.node.client(), &namespace.name, pod, observations).await;
+                    let mut budget = ReadBudget::new(READ_TIMEOUT);
+                    let client = self.leased.node.client();
+                    let read = read_logs(client, &namespace.name, pod, &mut budget, observations);
+                    self.cancel.run_until_cancelled(read).await;
                 }
                 Ok(())
             }

@@ -421,9 +421,12 @@ mod tests {
             ),
             (
                 "kind: Deployment, name: o, patch: {spec: {template: {spec: {volumes: []}}}}",
-                "Deployment o sets spec.template.spec",
+                "Deployment o sets spec.template",
             ),
-            ("kind: Deployment, name: o, patch: {spec: {template: {metadata: {labels: {a: b}}}}}", ""),
+            (
+                "kind: Deployment, name: o, patch: {spec: {template: {metadata: {labels: {a: b}}}}}",
+                "Deployment o sets spec.template",
+            ),
             ("kind: Deployment, name: o, patch: {spec: {replicas: 2, strategy: {type: Recreate}}}", ""),
         ];
         for (patch, expected) in rows {

@@ -132,10 +132,8 @@ fn outside_traffic(spec: &Value) -> Option<String> {
 /// knows.
 pub(super) fn patch_privilege(patch: &ObjectPatch) -> Option<String> {
     let spec = patch.patch.get("spec");
-    let of_template = || {
-        let template = spec?.get("template")?.get("spec")?;
-        (!template.is_null()).then_some("spec.template.spec")
-    };
+    // A rollout runs new pods beside the old ones.
+    let of_template = || spec?.get("template").map(|_| "spec.template");
     let field =
         patch.patch.iter().find_map(|(name, value)| unbounded_field(name, value)).or_else(of_template);
     let field = field.map(str::to_owned);

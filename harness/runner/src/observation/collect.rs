@@ -20,6 +20,8 @@ use evictlab_evidence::{
     RecordedEvent, RecordedPod,
 };
 
+use crate::observation::read_budget::ReadBudget;
+
 /// Maximum number of pods, and of events, that are listed at the end of a case.
 const MAX_LISTED: u32 = 10_000;
 
@@ -61,15 +63,17 @@ pub(crate) enum FinalPodsError {
 
 impl Collector<'_> {
     /// Completes the observations with the live state and with readings of the API server and the
-    /// node. Returns the sources that could not be read; the others are kept.
+    /// node, as far as they are read in time. Returns the sources that could not be read; the others
+    /// are kept.
     pub(crate) async fn collect(
         &self,
         live: &LiveState,
+        budget: &mut ReadBudget,
         observations: &mut Observations,
     ) -> Vec<MissingEvidence> {
         let mut missing = Vec::new();
         let mut live = live.clone();
-        match self.final_pods().await {
+        match budget.read(self.final_pods()).await {
             Ok((pods, is_complete)) => {
                 if is_complete {
                     let listed = pods.iter().map(|pod| pod.case_name().to_owned()).collect();
@@ -86,8 +90,8 @@ impl Collector<'_> {
             }
         }
         missing.extend(live.missing);
-        self.add_missed_events(&mut observations.events, &mut missing).await;
-        self.read_node(observations, &mut missing).await;
+        self.add_missed_events(budget, &mut observations.events, &mut missing).await;
+        self.read_node(budget, observations, &mut missing).await;
         let is_known = missing.iter().any(|missing| missing.source == EvidenceSource::Summary);
         if observations.samples.is_empty() && !is_known {
             missing.push(MissingEvidence::new(EvidenceSource::Summary, "the node returned no Summary"));
@@ -99,8 +103,13 @@ impl Collector<'_> {
         missing
     }
 
-    async fn read_node(&self, observations: &mut Observations, missing: &mut Vec<MissingEvidence>) {
-        match self.node.object().await {
+    async fn read_node(
+        &self,
+        budget: &mut ReadBudget,
+        observations: &mut Observations,
+        missing: &mut Vec<MissingEvidence>,
+    ) {
+        match budget.read(self.node.object()).await {
             Ok(node) => {
                 let conditions = node.status.and_then(|status| status.conditions);
                 let taints = node.spec.and_then(|spec| spec.taints);
@@ -108,7 +117,7 @@ impl Collector<'_> {
             }
             Err(error) => missing.push(MissingEvidence::new(EvidenceSource::Node, error)),
         }
-        match self.node.metrics().await {
+        match budget.read(self.node.metrics()).await {
             Ok(after) => {
                 if !self.restarts_kubelet && has_restarted(&self.before.metrics, &after) {
                     let cause = "the kubelet restarted during the case, which resets its counters";
@@ -121,7 +130,7 @@ impl Collector<'_> {
             }
             Err(error) => missing.push(MissingEvidence::new(EvidenceSource::Metrics, error)),
         }
-        match self.node.kubelet_log(self.before.at).await {
+        match budget.read(self.node.kubelet_log(self.before.at)).await {
             Ok(Some(lines)) => {
                 if lines.len() >= MAX_KUBELET_LOG_LINES {
                     let cause = format!("only the last {MAX_KUBELET_LOG_LINES} lines were read");
@@ -154,12 +163,18 @@ impl Collector<'_> {
 
     /// Adds the events that a failed watch may have missed. Events about a node are in the
     /// namespace `default`.
-    async fn add_missed_events(&self, events: &mut Vec<RecordedEvent>, missing: &mut Vec<MissingEvidence>) {
+    async fn add_missed_events(
+        &self,
+        budget: &mut ReadBudget,
+        events: &mut Vec<RecordedEvent>,
+        missing: &mut Vec<MissingEvidence>,
+    ) {
         let node = &self.node.name;
         let of_node = format!("involvedObject.kind=Node,involvedObject.name={node}");
         let of_node = ListParams::default().fields(&of_node);
         for (namespace, filter) in [(self.namespace, ListParams::default()), ("default", of_node)] {
-            match list_events(self.node.client(), namespace, &filter, self.before.at).await {
+            let listed = list_events(self.node.client(), namespace, &filter, self.before.at);
+            match budget.read(listed).await {
                 Ok((listed, is_complete)) => {
                     let cut =
                         (!is_complete).then(|| MissingEvidence::new(EvidenceSource::Events, cut_list()));

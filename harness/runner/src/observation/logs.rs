@@ -10,6 +10,8 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::api::LogParams;
 use kube::{Api, Client};
 
+use crate::observation::read_budget::ReadBudget;
+
 /// Maximum size of a log, in bytes.
 const MAX_LOG_BYTES: u64 = 4 * MIB;
 /// Maximum size of all logs of a case, in bytes.
@@ -24,6 +26,7 @@ pub(crate) async fn read_logs(
     client: &Client,
     namespace: &str,
     pod: &RecordedPod,
+    budget: &mut ReadBudget,
     observations: &mut Observations,
 ) {
     let api: Api<Pod> = Api::namespaced(client.clone(), namespace);
@@ -32,10 +35,11 @@ pub(crate) async fn read_logs(
     for container in pod.container_names().map(str::to_owned) {
         let (most, cut) = limit(logs);
         let params = LogParams { container: Some(container.clone()), ..LogParams::default() };
-        let log = match api.log_stream(pod.name(), &params).await {
-            Ok(log) => read_start(log, most).await.map_err(|error| error.to_string()),
-            Err(error) => Err(error.to_string()),
+        let read = async {
+            let log = api.log_stream(pod.name(), &params).await.map_err(|error| error.to_string())?;
+            read_start(log, most).await.map_err(|error| error.to_string())
         };
+        let log = budget.read(read).await;
         let source = |container| EvidenceSource::Log { pod: pod.case_name().to_owned(), container };
         match log {
             Ok((log, is_complete)) => {

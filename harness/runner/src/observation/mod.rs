@@ -4,4 +4,5 @@ pub(crate) mod cached_condition;
 pub(crate) mod collect;
 pub(crate) mod end_condition;
 pub(crate) mod logs;
+pub(crate) mod read_budget;
 pub(crate) mod watch;
