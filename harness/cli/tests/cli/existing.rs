@@ -392,6 +392,126 @@ fn a_case_ends_when_pods_of_others_arrive() {
     assert!(why.contains("with --allow-other-pods if they may be evicted"), "{why}");
 }
 
+impl ServedCluster {
+    /// Writes a case without pressure, of one pod with these containers, that ends when its pod has
+    /// ended or after a minute.
+    fn taking_case(&self, containers: &str) -> String {
+        let suite = self.folder.path().join("mine");
+        fs::create_dir_all(&suite).unwrap();
+        let path = suite.join("taking.yaml");
+        let case = format!(
+            "{{name: taking, about: A pod that takes something., until: \"pods.p.status.phase == 'Failed'\", timeout: 60s,
+            expect: {{evicted: [], that: [{{what: reason, value: 'pods.p.status.containerStatuses[0].state.terminated.reason',
+                is: OOMKilled}}]}},
+            pods: [{{metadata: {{name: p}}, spec: {{restartPolicy: Never, containers: {containers},
+                volumes: [{{name: data, emptyDir: {{}}}}]}}}}]}}"
+        );
+        fs::write(&path, case).unwrap();
+        path.to_str().unwrap().to_owned()
+    }
+}
+
+/// Returns a container that takes so much memory at once, with a request that makes its pod
+/// Burstable.
+fn taker(name: &str, memory: &str) -> String {
+    format!(
+        "{{name: {name}, image: 'agnhost:2.52', resources: {{requests: {{cpu: 1m}}, limits: {{ephemeral-storage: 10Mi}}}},
+        args: [stress, --mem-total, {memory}, --mem-alloc-size, {memory}, --mem-alloc-sleep, 1s]}}"
+    )
+}
+
+/// Returns the verdict of the only case of a run, and its reason.
+fn only_verdict(results: &Path) -> [String; 2] {
+    let ended: Vec<Value> =
+        events(results).into_iter().filter(|event| event["what"] == "case-ended").collect();
+    let [ended] = &ended[..] else { panic!("{ended:?}") };
+    ["verdict", "why"].map(|field| ended["judgement"][field].as_str().unwrap_or_default().to_owned())
+}
+
+#[test]
+fn a_case_ends_when_its_pods_take_more_than_the_cap() {
+    let cluster = ServedCluster::with(&["--kubelet", "v1.36"]);
+    let selected =
+        ["--allow-disruption", "--node-selector", "kubernetes.io/os=linux", "--pressure-cap", "100Mi"];
+    // Each container remains below its limit, which is the cap and 256Mi.
+    let case = cluster.taking_case(&format!("[{}, {}]", taker("a", "250Mi"), taker("b", "250Mi")));
+    let (_, out, verdicts) = cluster.run(&[&[case.as_str()], &selected[..]].concat());
+    let [_, verdict, why] = verdicts.values().next().unwrap_or_else(|| panic!("{out}"));
+    assert_eq!(verdict, "error", "{why}");
+    assert!(why.contains("of memory or disk, more than the cap of 100Mi (--pressure-cap)"), "{why}");
+    // One that takes more is ended by the kernel.
+    let case = cluster.taking_case(&format!("[{}]", taker("a", "500Mi")));
+    let (_, out, verdicts) = cluster.run(&[&[case.as_str()], &selected[..]].concat());
+    let [_, verdict, why] = verdicts.values().next().unwrap_or_else(|| panic!("{out}"));
+    assert_eq!(verdict, "passed", "{why}");
+}
+
+/// The pod writes 1 GiB each second; the kubelet would enforce its limit after a minute.
+#[test]
+fn a_case_ends_before_a_fast_writer_causes_disk_pressure() {
+    let options = ["--kubelet", "v1.36", "--node-disk", "60Gi", "--eviction-hard", "nodefs.available<10%"];
+    let cluster = ServedCluster::with(&options);
+    let case = cluster.taking_case(
+        "[{name: c, image: 'agnhost:2.52', volumeMounts: [{name: data, mountPath: /data}],
+        command: [sh, -c, 'dd if=/dev/zero of=/data/f bs=1M count=200000; sleep infinity']}]",
+    );
+    let (mut run, results) = cluster.start_until("run", &[&case], "\"observe\"");
+    let has_pressure = cluster.block_on(async |client| {
+        let nodes: Api<Node> = Api::all(client);
+        let mut has_pressure = false;
+        while run.try_wait().unwrap().is_none() {
+            let listed = nodes.list(&Default::default()).await.unwrap().items;
+            let mut conditions = listed
+                .iter()
+                .flat_map(|node| node.status.iter().flat_map(|status| status.conditions.iter().flatten()));
+            has_pressure |= conditions.any(|one| one.type_ == "DiskPressure" && one.status == "True");
+            tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+        }
+        has_pressure
+    });
+    let [verdict, why] = only_verdict(&results);
+    assert!(!has_pressure, "{verdict}: {why}");
+    assert_eq!(verdict, "error", "{why}");
+    assert!(why.contains("its node came close to its thresholds"), "{why}");
+}
+
+/// While the server is stopped, it accepts connections and never answers.
+#[test]
+fn a_case_under_pressure_ends_when_its_node_cannot_be_checked() {
+    let cluster = ServedCluster::new();
+    let case = cluster.unlimited_case("300s");
+    let arguments = [&case, "--allow-disruption", "--node-selector", "kubernetes.io/hostname=v1-32-worker"];
+    let (mut run, results) = cluster.start_until("run", &arguments, "\"observe\"");
+    let server = Pid::from_child(&cluster.server);
+    kill_process(server, Signal::STOP).unwrap();
+    std::thread::sleep(std::time::Duration::from_secs(50));
+    kill_process(server, Signal::CONT).unwrap();
+    assert_ne!(run.wait().unwrap().code(), Some(0));
+    let [verdict, why] = only_verdict(&results);
+    assert_eq!(verdict, "error", "{why}");
+    assert!(why.contains("its node could not be checked for "), "{why}");
+    assert!(cluster.gc().starts_with("0 namespaces removed from "));
+}
+
+/// The clean-up begins although no request about the case is answered.
+#[test]
+fn an_interrupt_does_not_wait_for_requests_without_an_answer() {
+    let cluster = ServedCluster::new();
+    let (mut run, results) = cluster.start_until("run", &["limits/emptydir-size"], "\"observe\"");
+    let server = Pid::from_child(&cluster.server);
+    kill_process(server, Signal::STOP).unwrap();
+    kill_process(Pid::from_child(&run), Signal::INT).unwrap();
+    std::thread::sleep(std::time::Duration::from_secs(20));
+    kill_process(server, Signal::CONT).unwrap();
+    assert_eq!(run.wait().unwrap().code(), Some(130));
+    let events = events(&results);
+    assert!(!events.iter().any(|event| event["what"] == "case-ended"), "{events:?}");
+    let deleted = events.iter().find(|event| event["what"] == "cluster-deleted").unwrap();
+    // It waited for the server since the interrupt.
+    assert!(deleted["seconds"].as_f64().unwrap() > 10.0, "{deleted}");
+    assert!(cluster.gc().starts_with("0 namespaces removed from "));
+}
+
 #[test]
 fn the_api_server_guards_the_namespaces_of_cases() {
     let cluster = ServedCluster::new();

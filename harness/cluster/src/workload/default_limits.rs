@@ -1,6 +1,8 @@
 //! Limits of pods that state none, for nodes that evictlab does not manage.
 
-use evictlab_case::PodSpecManifest;
+use evictlab_case::{PodSpecManifest, ResourcesManifest};
+use evictlab_rules::quantity::Quantity;
+use serde_json::Value;
 
 /// Memory limit of a container that states neither CPU nor memory.
 pub const DEFAULT_MEMORY_LIMIT: &str = "256Mi";
@@ -29,6 +31,50 @@ pub fn add_default_limits(spec: &mut PodSpecManifest) {
     };
     if let Some(first) = containers.first_mut() {
         first.resources.get_or_insert_default().set("ephemeral-storage", DEFAULT_STORAGE_LIMIT, "0");
+    }
+}
+
+/// Adds a memory limit, in bytes, to each container that states none, unless it would change the QoS
+/// class of the pod: from BestEffort. Stated requests stay as they are. Containers below a memory
+/// limit of the pod get none.
+pub fn add_memory_limit(spec: &mut PodSpecManifest, bytes: u64) {
+    let has_limit =
+        |resources: &ResourcesManifest| resources.limit("memory").is_some_and(|limit| limit.value() > 0);
+    let of_containers = spec.all_containers().filter_map(|container| container.resources.as_ref());
+    if spec.resources.as_ref().is_some_and(has_limit)
+        || !spec.resources.iter().chain(of_containers).any(states_amount)
+    {
+        return;
+    }
+    for container in spec.all_containers_mut() {
+        let resources = container.resources.get_or_insert_default();
+        if has_limit(resources) {
+            continue;
+        }
+        let stated = resources.requests.as_ref().and_then(|requests| requests.get("memory")).cloned();
+        let request =
+            stated.as_ref().and_then(quantity).and_then(|request| u64::try_from(request.value()).ok());
+        let limit = bytes.max(request.unwrap_or_default()).to_string();
+        // The API server would default the request to the limit.
+        resources.set("memory", &limit, "0");
+        if let (Some(stated), Some(requests)) = (stated, &mut resources.requests) {
+            requests.insert("memory".to_owned(), stated);
+        }
+    }
+}
+
+/// Returns whether a limit or a request on CPU or memory is more than 0: such a pod is not BestEffort.
+fn states_amount(resources: &ResourcesManifest) -> bool {
+    let lists = resources.limits.iter().chain(&resources.requests);
+    let mut amounts = lists.flat_map(|amounts| ["cpu", "memory"].map(|resource| amounts.get(resource)));
+    amounts.any(|amount| amount.and_then(quantity).is_some_and(|amount| amount.value() > 0))
+}
+
+fn quantity(amount: &Value) -> Option<Quantity> {
+    match amount {
+        Value::String(text) => text.parse().ok(),
+        Value::Number(number) => number.to_string().parse().ok(),
+        _ => None,
     }
 }
 
@@ -67,5 +113,39 @@ mod tests {
             assert_eq!(json!(resources), expected);
             assert_eq!(spec["initContainers"][0]["resources"], memory);
         }
+    }
+
+    #[test]
+    fn a_memory_limit_keeps_the_qos_class() {
+        let rows = [
+            (json!([{}, {"resources": {"requests": {"cpu": 0}}}]), json!([null, {"requests": {"cpu": 0}}])),
+            (
+                json!([{"resources": {"requests": {"cpu": "1m"}}}, {}]),
+                json!([
+                    {"limits": {"memory": "1000"}, "requests": {"cpu": "1m", "memory": "0"}},
+                    {"limits": {"memory": "1000"}, "requests": {"memory": "0"}},
+                ]),
+            ),
+            (
+                json!([{"resources": {"requests": {"memory": "1Ki"}}}, {"resources": {"limits": {"memory": "5"}}}]),
+                json!([
+                    {"limits": {"memory": "1024"}, "requests": {"memory": "1Ki"}},
+                    {"limits": {"memory": "5"}},
+                ]),
+            ),
+        ];
+        for (containers, expected) in rows {
+            let spec = json!({"containers": containers});
+            let mut template = PodSpecManifest::parse(spec.as_object().unwrap()).unwrap();
+            add_memory_limit(&mut template, 1000);
+            let spec = json!(template);
+            let resources: Vec<_> =
+                spec["containers"].as_array().unwrap().iter().map(|one| one["resources"].clone()).collect();
+            assert_eq!(json!(resources), expected);
+        }
+        let spec = json!({"resources": {"limits": {"memory": "1Gi"}}, "containers": [{}]});
+        let mut bounded = PodSpecManifest::parse(spec.as_object().unwrap()).unwrap();
+        add_memory_limit(&mut bounded, 1000);
+        assert_eq!(json!(bounded), spec);
     }
 }

@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
-use super::default_limits::add_default_limits;
+use super::default_limits::{add_default_limits, add_memory_limit};
 
 /// Fields that are added to the manifests of a case.
 pub struct Placement<'a> {
@@ -32,6 +32,8 @@ pub struct Placement<'a> {
     pub environment: &'a [(&'static str, String)],
     /// True if pods without limits get default limits.
     pub default_limits: bool,
+    /// Memory limit, in bytes, of the containers that have none, where it keeps the QoS class.
+    pub memory_limit: Option<u64>,
     /// Time after which the kubelet ends the pods, if the run does not delete them. Not for the
     /// pods of a Deployment, whose template must not have it.
     pub active_deadline: Option<Duration>,
@@ -54,6 +56,7 @@ impl<'a> Placement<'a> {
             runtime_classes: &[],
             environment: &[],
             default_limits: false,
+            memory_limit: None,
             active_deadline: None,
             expiry: None,
             image,
@@ -161,6 +164,9 @@ fn place_spec(spec: &mut PodSpecManifest, placement: &Placement) {
     }
     if placement.default_limits {
         add_default_limits(spec);
+    }
+    if let Some(bytes) = placement.memory_limit {
+        add_memory_limit(spec, bytes);
     }
     // Cases do not use the API, so their pods get no token.
     spec.automount_service_account_token.get_or_insert(false);

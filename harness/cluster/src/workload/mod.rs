@@ -6,7 +6,7 @@ mod manifest;
 mod namespace;
 mod objects;
 
-pub use default_limits::{DEFAULT_MEMORY_LIMIT, DEFAULT_STORAGE_LIMIT, add_default_limits};
+pub use default_limits::{DEFAULT_MEMORY_LIMIT, DEFAULT_STORAGE_LIMIT, add_default_limits, add_memory_limit};
 pub use manifest::{
     Placement, container_manifest, has_pod_template, object_manifest, pod_manifest, static_pod_manifest,
 };

@@ -14,6 +14,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use tokio::time::Instant;
 
 use crate::case_runner::error::{CaseError, refusal};
+use crate::case_runner::guard::MARGIN;
 use crate::case_runner::observe::Observer;
 use crate::case_runner::runner::{CaseRunner, Execution, NodeSpeed, Observed};
 use crate::lease::pod_bounds::PodBounds;
@@ -63,6 +64,7 @@ impl CaseRunner<'_> {
             runtime_classes: &runtime_classes,
             environment: &environment,
             default_limits: self.leased.policy.is_some() && case.pressure.is_none(),
+            memory_limit: self.memory_limit(),
             active_deadline: lifetime,
             expiry: expiry.as_ref(),
             image: &**self.leased.image_names(),
@@ -80,6 +82,13 @@ impl CaseRunner<'_> {
         execution.phase = Phase::Observe;
         let observer = Observer::new(self, namespace, &placement, began, speed);
         observer.run(updates, &mut execution.observations).await
+    }
+
+    /// Returns the memory limit of containers without one on a node that evictlab does not manage:
+    /// the kernel enforces it before the guard sees what they take.
+    fn memory_limit(&self) -> Option<u64> {
+        let policy = self.leased.policy.as_ref()?;
+        Some(policy.max_pressure_bytes().saturating_add(MARGIN))
     }
 
     /// Creates the owner of the case's objects with pod templates, if there are any and the cluster
