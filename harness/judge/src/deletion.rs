@@ -37,7 +37,7 @@ fn can_delete(step: &Step, case: &Case, pod: &PodEvidence<'_>) -> bool {
             let has_priority =
                 field(&["priorityClassName"]).or_else(|| field(&["template", "spec", "priorityClassName"]));
             let name = object.get("metadata").and_then(|metadata| metadata.get("name"));
-            // The scheduler preempts pods, and a controller deletes superfluous ones that it adopts.
+            // The scheduler preempts pods, and a controller deletes adopted ones that are too many.
             case.placed == PodPlacement::Scheduled && has_priority.is_some()
                 || name.and_then(Value::as_str).is_some_and(|name| is_owned_by(pod, name))
         }

@@ -34,9 +34,9 @@ pub fn add_default_limits(spec: &mut PodSpecManifest) {
     }
 }
 
-/// Adds a memory limit, in bytes, to each container that states none, unless it would change the QoS
-/// class of the pod: from BestEffort. Stated requests stay as they are. Containers below a memory
-/// limit of the pod get none.
+/// Adds a memory limit, in bytes, to each container without one. A BestEffort pod gets none: it
+/// would be Burstable. Stated requests stay as they are. Containers below a memory limit of the pod
+/// get none.
 pub fn add_memory_limit(spec: &mut PodSpecManifest, bytes: u64) {
     let has_limit =
         |resources: &ResourcesManifest| resources.limit("memory").is_some_and(|limit| limit.value() > 0);
@@ -63,7 +63,8 @@ pub fn add_memory_limit(spec: &mut PodSpecManifest, bytes: u64) {
     }
 }
 
-/// Returns whether a limit or a request on CPU or memory is more than 0: such a pod is not BestEffort.
+/// Returns whether a limit or a request on CPU or memory is more than 0: such a pod is not
+/// BestEffort.
 fn states_amount(resources: &ResourcesManifest) -> bool {
     let lists = resources.limits.iter().chain(&resources.requests);
     let mut amounts = lists.flat_map(|amounts| ["cpu", "memory"].map(|resource| amounts.get(resource)));

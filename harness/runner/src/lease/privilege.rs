@@ -22,8 +22,8 @@ const OBJECTS: [(&str, &str); 13] = [
     ("batch/v1", "Job"),
     ("policy/v1", "PodDisruptionBudget"),
 ];
-/// Types of Secrets that Kubernetes only stores. It gives one of another type a token of the API, or
-/// accepts it as one.
+/// Types of Secrets that Kubernetes only stores. It may give others a token of the API,
+/// or accept them as one.
 const SECRET_TYPES: [&str; 7] = [
     "",
     "Opaque",
@@ -237,8 +237,8 @@ pub(super) fn container_privilege(container: &ContainerManifest) -> Option<Strin
     ports.any(|port| port.host_port.is_some_and(|port| port > 0)).then(|| "a hostPort".to_owned())
 }
 
-/// Returns the field of the first probe or lifecycle handler that names a host: the kubelet connects
-/// to it from the node.
+/// Returns the field of the first probe or lifecycle handler that names a host: the kubelet
+/// connects to it from the node.
 fn host_of_handler(container: &ContainerManifest) -> Option<String> {
     const HANDLERS: [&[&str]; 5] = [
         &["livenessProbe"],

@@ -63,8 +63,8 @@ pub(crate) enum FinalPodsError {
 
 impl Collector<'_> {
     /// Completes the observations with the live state and with readings of the API server and the
-    /// node, as far as they are read in time. Returns the sources that could not be read; the others
-    /// are kept.
+    /// node, as far as they are read in time. Returns the sources that could not be read; the
+    /// others are kept.
     pub(crate) async fn collect(
         &self,
         live: &LiveState,
