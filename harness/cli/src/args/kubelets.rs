@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use clap_complete::engine::ArgValueCandidates;
 use evictlab_cluster::images::{ImageCatalog, KubeletResolver};
-use evictlab_cluster::{Docker, Kubelet, KubeletSpec, KubeletSpecError};
+use evictlab_cluster::{Docker, Kubelet, KubeletSource, KubeletSpec, KubeletSpecError};
 use evictlab_rules::KubeletVersion;
 
 use crate::args::backend::{BackendName, stated};
@@ -139,6 +139,41 @@ impl FromStr for NodeImage {
     }
 }
 
+/// The kubelets of an earlier run, after [`KubeletArgs::default_to`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EarlierKubelets {
+    /// They are selected.
+    Selected,
+    /// The command line selects others.
+    NotSelected,
+    /// One of them is a program or an image that evictlab does not know. None is selected.
+    Untrusted,
+}
+
+/// Returns whether a value of `--kubelet` selects only versions, and no program or image.
+pub(crate) fn is_version_list(text: &str) -> bool {
+    let is_release = |spec: KubeletSpec| {
+        spec.claimed.is_none() && matches!(spec.source, KubeletSource::Release(_) | KubeletSource::Minor(_))
+    };
+    let is_version = |part: &str| is_plain(part) && part.parse().is_ok_and(is_release);
+    text.split(',').map(str::trim).all(|part| part == "all" || is_version(part))
+}
+
+/// Returns whether a version has no characters that others than versions have, such as `/`.
+fn is_plain(version: &str) -> bool {
+    version.chars().all(|c| c.is_ascii_alphanumeric() || ".-+".contains(c))
+}
+
+/// Returns the version of a `--kubelet` argument of an earlier run. `None` for a program, and for an
+/// image that is not kind's for this version: the version alone selects kind's.
+fn recorded_version(arg: &str) -> Option<KubeletVersion> {
+    let (text, source) = arg.split_once('=').map_or((arg, None), |(text, source)| (text, Some(source)));
+    let version: KubeletVersion = text.parse().ok().filter(|_| is_plain(text))?;
+    let released = format!("kindest/node:{version}");
+    let is_released = |source: &str| source.split('@').next() == Some(released.as_str());
+    source.is_none_or(is_released).then_some(version)
+}
+
 /// Notes releases that are newer than the newest known patch: the rules of their minor apply.
 fn note_unknown_patches(kubelets: &[Kubelet], catalog: &ImageCatalog) {
     for version in kubelets.iter().map(|kubelet| &kubelet.version) {
@@ -166,14 +201,24 @@ impl KubeletArgs {
         !self.kubelet.is_empty()
     }
 
-    /// Selects the kubelets of these arguments, if none is selected. Returns whether these kubelets
-    /// are selected now: not if one cannot be parsed, such as the path of a binary that is gone.
-    pub(crate) fn default_to(&mut self, args: &[String]) -> bool {
+    /// Selects the kubelets of an earlier run, by its `--kubelet` arguments, if none is selected. The
+    /// run may be a stranger's: only versions are taken from it.
+    pub(crate) fn default_to(&mut self, args: &[String]) -> EarlierKubelets {
         if self.kubelet.is_empty() {
-            let kubelets = args.iter().map(|arg| arg.parse()).collect::<Result<_, _>>();
-            self.kubelet = kubelets.unwrap_or_default();
+            let versions: Option<Vec<KubeletVersion>> =
+                args.iter().map(|arg| recorded_version(arg)).collect();
+            let Some(versions) = versions else { return EarlierKubelets::Untrusted };
+            let select = |version: KubeletVersion| {
+                let text = version.to_string();
+                KubeletSelection::One(KubeletArg { text, spec: KubeletSource::Release(version).into() })
+            };
+            self.kubelet = versions.into_iter().map(select).collect();
+            return EarlierKubelets::Selected;
         }
-        self.words().iter().filter(|word| *word != "--kubelet").eq(args)
+        match self.words().iter().filter(|word| *word != "--kubelet").eq(args) {
+            true => EarlierKubelets::Selected,
+            false => EarlierKubelets::NotSelected,
+        }
     }
 
     /// Returns the sources of node images.
@@ -296,19 +341,52 @@ mod tests {
 
     #[test]
     fn kubelets_of_an_earlier_run_are_selected_completely_or_not_at_all() {
-        let image = "v1.32.13=kindest/node:v1.32.13".to_owned();
-        let gone = "v1.32.13=./no-such-kubelet".to_owned();
-        let of = |stated: &[&str], args: &[&String]| {
+        let image = "v1.32.13=kindest/node:v1.32.13@sha256:00";
+        // A file that exists.
+        let binary = "v1.32.13=Cargo.toml";
+        let of = |stated: &[&str], args: &[&str]| {
             let images = ImageArgs { node_image: vec![], image_lock: None };
             let kubelet = stated.iter().map(|text| text.parse().unwrap()).collect();
             let mut kubelets = KubeletArgs { kubelet, images };
-            let args: Vec<String> = args.iter().map(|arg| (*arg).clone()).collect();
-            (kubelets.default_to(&args), kubelets.any())
+            let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
+            let selected = kubelets.default_to(&args);
+            (selected, kubelets.words().into_iter().filter(|word| word != "--kubelet").collect::<Vec<_>>())
         };
-        assert_eq!(of(&[], &[&image]), (true, true));
-        assert_eq!(of(&[], &[&image, &gone]), (false, false));
-        assert_eq!(of(&["v1.31"], &[&image]), (false, true));
-        assert_eq!(of(&[&image], &[&image]), (true, true));
+        use EarlierKubelets::{NotSelected, Selected, Untrusted};
+        let rows: [(&[&str], &[&str], EarlierKubelets, &[&str]); 8] = [
+            (&[], &[image, "v1.31.14"], Selected, &["v1.32.13", "v1.31.14"]),
+            (&[], &[image, binary], Untrusted, &[]),
+            (&[], &["v1.32.13+=Cargo.toml"], Untrusted, &[]),
+            (&[], &["Cargo.toml"], Untrusted, &[]),
+            (&[], &["v1.32.13=example.org/node:v1.32.13"], Untrusted, &[]),
+            (&[], &["v1.32.13=kindest/node:v1.31.14"], Untrusted, &[]),
+            (&["v1.31"], &[binary], NotSelected, &["v1.31"]),
+            (&[binary], &[binary], Selected, &[binary]),
+        ];
+        for (stated, args, selected, words) in rows {
+            assert_eq!(
+                of(stated, args),
+                (selected, words.iter().map(|word| (*word).to_owned()).collect()),
+                "{args:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn versions_are_no_programs_and_images() {
+        for text in ["all", "v1.32", "1.32.11", "v1.31, v1.37.0-rc.1", "v1.31.14+k3s1"] {
+            assert!(is_version_list(text), "{text}");
+        }
+        for text in [
+            "",
+            "Cargo.toml",
+            "kindest/node:v1.32.11",
+            "v1.32.11=Cargo.toml",
+            "v1.32.11+=Cargo.toml",
+            "v1.31,a:b",
+        ] {
+            assert!(!is_version_list(text), "{text}");
+        }
     }
 
     #[test]

@@ -16,7 +16,7 @@ use crate::args::baseline::RESULTS;
 use crate::args::embedded::EmbeddedArgs;
 use crate::args::existing::{ExistingArgs, existing_failure, reject_managed_options};
 use crate::args::kind_cluster::{KeepArgs, NewClusterArgs};
-use crate::args::kubelets::{ImageArgs, KubeletArgs};
+use crate::args::kubelets::{EarlierKubelets, ImageArgs, KubeletArgs};
 use crate::args::selection::SelectionArgs;
 use crate::args::values::whole_number;
 use crate::failure::Failure;
@@ -56,10 +56,13 @@ impl TargetArgs {
         self.existing.access()
     }
 
-    /// Selects the kubelets of these arguments, unless the command line selects some, or a cluster
-    /// that has its own. Returns whether these kubelets are selected now.
-    pub(crate) fn default_to_kubelets(&mut self, args: &[String]) -> bool {
-        self.keep.reused().is_none() && self.kubelets.default_to(args)
+    /// Selects the kubelets of an earlier run, unless the command line selects some, or a cluster
+    /// that has its own.
+    pub(crate) fn default_to_kubelets(&mut self, args: &[String]) -> EarlierKubelets {
+        match self.keep.reused() {
+            Some(_) => EarlierKubelets::NotSelected,
+            None => self.kubelets.default_to(args),
+        }
     }
 
     pub(crate) fn nodes(&self) -> u16 {

@@ -29,6 +29,7 @@ pub(crate) mod new;
 pub(crate) mod parity;
 pub(crate) mod report;
 mod report_merge;
+mod rerun_failed;
 pub(crate) mod run;
 pub(crate) mod schema;
 mod serve_embedded;

@@ -1,6 +1,6 @@
 //! `evictlab run`
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,17 +12,19 @@ use evictlab_report::baseline::Baseline;
 use evictlab_report::clock::Clock;
 use evictlab_report::words::count;
 use evictlab_report::{
-    FlakyResult, InterruptStage, KeptEvidence, RecordedRun, ReportOptions, delete_run, old_runs,
+    FlakyResult, InterruptStage, KeptEvidence, RecordedRun, ReportOptions, Unsuccessful, delete_run, old_runs,
 };
 use evictlab_runner::{Repeat, RunRequest};
 
 use crate::args::backend::BackendName;
 use crate::args::baseline::{BaselineArgs, RESULTS};
+use crate::args::kubelets::EarlierKubelets;
 use crate::args::output::{FormatArgs, OutputArgs};
 use crate::args::selection::{SELECTION, SelectionArgs};
 use crate::args::target::TargetArgs;
 use crate::args::values::{duration, whole_number};
 use crate::commands::dry_run::{DryRunOptions, dry_run};
+use crate::commands::rerun_failed::{is_case_id, untrusted_run};
 use crate::execute::{prepare_and_execute, run_directory};
 use crate::failure::{Failure, bad_input, infrastructure};
 use crate::messages::print_stderr;
@@ -57,7 +59,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     selection: SelectionArgs,
     /// Run the cases that failed or were inconclusive in an earlier run, or have no verdict there;
-    /// without --kubelet, on the kubelets of these cases
+    /// without --kubelet, on the kubelets of these cases. Takes no files, programs or images from
+    /// the results
     #[arg(long, help_heading = SELECTION, value_name = "DIR", num_args = 0..=1, require_equals = true, default_missing_value = "results/latest", conflicts_with_all = ["names", "shard"])]
     rerun_failed: Option<PathBuf>,
     /// Backend that provides the nodes
@@ -175,6 +178,38 @@ impl Args {
         words
     }
 
+    /// Selects what an earlier run, in `dir`, has to run again. The run may be a stranger's: only
+    /// names of cases and versions of kubelets are taken from it.
+    fn select_again(&mut self, earlier: Unsuccessful, dir: &Path) -> Result<(), Failure> {
+        let kubelets: Option<Vec<String>> = earlier.kubelets.values().cloned().collect();
+        let selected = match &kubelets {
+            Some(kubelets) if earlier.backend == self.backend.name() => {
+                self.target.default_to_kubelets(kubelets)
+            }
+            _ => EarlierKubelets::NotSelected,
+        };
+        let is_id = |case: &String| is_case_id(case);
+        let (cases, mut paths): (Vec<_>, Vec<_>) = earlier.cases.into_iter().partition(is_id);
+        paths.extend(earlier.paths);
+        let untrusted = kubelets.clone().filter(|_| selected == EarlierKubelets::Untrusted);
+        if !paths.is_empty() || untrusted.is_some() {
+            return Err(untrusted_run(dir, self.backend, &untrusted.unwrap_or_default(), [cases, paths]));
+        }
+        if selected != EarlierKubelets::Selected {
+            let labels = || earlier.kubelets.keys().cloned().collect();
+            let (backend, kubelets) = (&earlier.backend, kubelets.unwrap_or_else(labels).join(", "));
+            let help = match self.backend {
+                BackendName::Existing => "",
+                _ => {
+                    "\nhelp: to run on the same kubelets, repeat the --backend and --kubelet options of that run"
+                }
+            };
+            print_stderr(format_args!("note: the earlier run was on {kubelets}, backend {backend}{help}"));
+        }
+        self.selection.set_names(cases);
+        Ok(())
+    }
+
     async fn request(&self, clock: &Clock) -> Result<RunRequest, Failure> {
         self.baseline.check(self.selection.names().iter().map(String::as_str))?;
         let command = self.kind_command();
@@ -225,26 +260,13 @@ fn vanished(baseline: &Baseline, all: &[Arc<LoadedCase>]) -> Vec<(String, String
 
 /// Runs the selected cases. Simulated time requires a paused runtime clock.
 pub(crate) async fn run(mut args: Args) -> Result<ExitCode, Failure> {
-    if let Some(dir) = &args.rerun_failed {
-        let earlier = RecordedRun::read(dir).map_err(bad_input)?.unsuccessful();
-        if earlier.cases.is_empty() {
+    if let Some(dir) = args.rerun_failed.take() {
+        let earlier = RecordedRun::read(&dir).map_err(bad_input)?.unsuccessful();
+        if earlier.cases.is_empty() && earlier.paths.is_empty() {
             print_stderr(format_args!("no case of {} is to run again", dir.display()));
             return Ok(ExitCode::SUCCESS);
         }
-        let kubelets: Option<Vec<String>> = earlier.kubelets.values().cloned().collect();
-        let mut select = |kubelets: &Vec<String>| args.target.default_to_kubelets(kubelets);
-        if earlier.backend != args.backend.name() || !kubelets.as_ref().is_some_and(&mut select) {
-            let labels = || earlier.kubelets.keys().cloned().collect();
-            let (backend, kubelets) = (&earlier.backend, kubelets.unwrap_or_else(labels).join(", "));
-            let help = match args.backend {
-                BackendName::Existing => "",
-                _ => {
-                    "\nhelp: to run on the same kubelets, repeat the --backend and --kubelet options of that run"
-                }
-            };
-            print_stderr(format_args!("note: the earlier run was on {kubelets}, backend {backend}{help}"));
-        }
-        args.selection.set_names(earlier.cases);
+        args.select_again(earlier, &dir)?;
     }
     if args.target.dry_run {
         let repeat = (!args.until_failure).then_some(args.repeat);

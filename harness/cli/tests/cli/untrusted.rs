@@ -1,7 +1,11 @@
 //! Text of strangers that commands print: no control characters, and no commands to GitHub.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::process::Command;
+
+use serde_json::json;
 
 /// Sets the clipboard, clears the screen, and reverses the text that follows.
 const CONTROLS: &str = "\u{1b}]52;c;cm0=\u{7}\u{1b}[2J\u{9b}31m\u{202e}";
@@ -54,5 +58,47 @@ fn descriptions_of_cases_are_harmless() {
         [&["list", "suite/a.yaml"][..], &["list", "--json", "suite/a.yaml"], &["run", "suite/a.yaml"]]
     {
         assert_harmless(&printed(case, arguments));
+    }
+}
+
+/// Makes a run on kind, of one case on one kubelet, that has no verdict.
+fn run_of_a_stranger(folder: &Path, kubelet: &str, path: Option<&str>) {
+    let mut case = json!({"suite": "message", "case": "requests-decide", "about": "", "labels": [], "upstream": [], "file": "message/requests-decide.yaml"});
+    if let Some(path) = path {
+        case["path"] = path.into();
+    }
+    let at = "2026-11-21T09:30:12Z";
+    let start = json!({"at": at, "what": "run-started", "run": "r", "evictlab": "0.1.0", "backend": "kind", "kubelets": ["v1.31.14"], "kubeletArgs": {"v1.31.14": kubelet}, "cases": [case]});
+    let artifacts = folder.join("results/latest/artifacts");
+    fs::create_dir_all(&artifacts).unwrap();
+    fs::write(artifacts.join("events.jsonl"), format!("{start}\n")).unwrap();
+}
+
+/// Results name what ran: a program, an image, a file of a case.
+#[test]
+fn results_run_no_program_and_load_no_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("kubelet");
+    fs::write(&program, "#!/bin/sh\ntouch ran\necho Kubernetes v1.31.14\n").unwrap();
+    fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
+    let rows = [
+        ("v1.31.14=./kubelet", None, "v1.31.14=./kubelet"),
+        ("v1.31.14=example.org/node:v1.31.14", None, "v1.31.14=example.org/node:v1.31.14"),
+        ("v1.31.14", Some("mine.yaml"), "mine.yaml"),
+    ];
+    for (kubelet, path, named) in rows {
+        run_of_a_stranger(folder.path(), kubelet, path);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_evictlab"));
+        command.current_dir(folder.path()).env_remove("EVICTLAB_CASES");
+        // The program would run before Docker is needed.
+        command.args(["run", "--rerun-failed", "--backend", "kind", "--dry-run"]);
+        let output = command.output().unwrap();
+        let err = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{err}");
+        assert!(
+            err.contains("help: if these are yours, repeat the options of that run") && err.contains(named),
+            "{err}"
+        );
+        assert!(!folder.path().join("ran").exists(), "{kubelet}");
     }
 }

@@ -19,9 +19,12 @@ use evictlab_judge::Verdict;
 /// The selection that runs the unsuccessful cases of a run again.
 #[derive(Debug, Default)]
 pub struct Unsuccessful {
-    /// Names or paths that select the cases.
+    /// The cases that a name selects, as `suite/case`.
     pub cases: Vec<String>,
-    /// Their kubelets by label, with the `--kubelet` argument of each; `None` if it is not known.
+    /// Paths that select the other cases.
+    pub paths: Vec<String>,
+    /// Their kubelets by label, with the `--kubelet` argument of each; `None` if it is not known. The
+    /// argument can name a program or an image, and the run may be a stranger's.
     pub kubelets: BTreeMap<String, Option<String>>,
     /// Name of the backend.
     pub backend: String,
@@ -87,8 +90,10 @@ impl RecordedRun {
         for info in &run.cases {
             let needs_rerun = |kubelet: &&String| self.needs_rerun(info, kubelet);
             let kubelets: Vec<&String> = run.kubelets.iter().filter(needs_rerun).collect();
-            if !kubelets.is_empty() {
-                found.cases.push(info.path.clone().unwrap_or_else(|| info.suite_and_case()));
+            match &info.path {
+                _ if kubelets.is_empty() => {}
+                Some(path) => found.paths.push(path.clone()),
+                None => found.cases.push(info.suite_and_case()),
             }
             found.kubelets.extend(kubelets.into_iter().map(|label| (label.clone(), run.kubelet_arg(label))));
         }
