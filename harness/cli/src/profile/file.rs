@@ -4,7 +4,7 @@ use std::env;
 use std::fs;
 use std::io::ErrorKind;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 
 use evictlab_case::{Mark, Problem, SourceSpan};
 use toml::Spanned;
@@ -20,6 +20,10 @@ pub(super) struct ProfileFile {
     /// Path as the user opens it.
     pub(super) shown: String,
     text: String,
+    /// The current directory, to which paths are relative.
+    here: PathBuf,
+    /// The directory of the file.
+    dir: PathBuf,
 }
 
 impl ProfileFile {
@@ -31,7 +35,10 @@ impl ProfileFile {
         for dir in here.ancestors().take_while(|dir| dir.starts_with(root)) {
             let path = dir.join(FILE);
             match fs::read_to_string(&path) {
-                Ok(text) => return Ok(Some(Self { shown: shown(&here, &path), text })),
+                Ok(text) => {
+                    let (shown, dir) = (shown(&here, &path), dir.to_owned());
+                    return Ok(Some(Self { shown, text, dir, here }));
+                }
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
                 Err(source) => return Err(ProfileError::Read { path, source }),
             }
@@ -58,6 +65,32 @@ impl ProfileFile {
         let message = || format!("expected a table for `{key}`, found a value of the type {found}");
         let wrong = || self.problem(value.span(), message(), "");
         value.get_ref().as_table().ok_or_else(wrong)
+    }
+
+    /// Returns why the file cannot name this path to write. `None` for a path below the directory of
+    /// the file, and for `-`, the standard output.
+    pub(super) fn unsafe_path(&self, text: &str) -> Option<&'static str> {
+        if text == "-" {
+            return None;
+        }
+        let path = self.here.join(text);
+        if path.components().any(|part| part == Component::ParentDir) {
+            return Some("contains `..`");
+        }
+        let Ok(below) = path.strip_prefix(&self.dir) else {
+            return Some("is not below the directory of this file");
+        };
+        let mut part = self.dir.clone();
+        for name in below {
+            part.push(name);
+            if name.eq_ignore_ascii_case(".git") {
+                return Some("is in the directory of git");
+            }
+            if part.is_symlink() {
+                return Some("has a symbolic link");
+            }
+        }
+        None
     }
 
     /// Returns the error of a place in the file.

@@ -8,6 +8,7 @@ pub(crate) mod error;
 mod file;
 mod negation;
 mod origin;
+mod permitted;
 mod schema;
 mod settings;
 

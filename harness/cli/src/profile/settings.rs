@@ -11,35 +11,11 @@ use toml::de::{DeTable, DeValue};
 
 use super::error::ProfileError;
 use super::file::ProfileFile;
+use super::permitted::{Permitted, allowed_values, command_line_only};
+use crate::args::kubelets::is_version_list;
 
 /// Profile whose values every other profile has, too.
 pub(super) const DEFAULT: &str = "default";
-/// Options that a profile cannot contain.
-const EXCLUDED: [&str; 3] = ["profile", "help", "version"];
-/// Options that only the command line can state, with the reason. The file may come from another
-/// user, as that of a cloned repository: it permits nothing, runs nothing on this machine, and does
-/// not choose a cluster or its nodes.
-const COMMAND_LINE_ONLY: [(&str, &str); 16] = [
-    ("allow-control-plane", PERMISSION),
-    ("allow-disruption", PERMISSION),
-    ("allow-other-pods", PERMISSION),
-    ("allow-privileged", PERMISSION),
-    ("apply", "changes a cluster"),
-    ("build", "runs a command on this machine"),
-    ("context", "selects a cluster"),
-    ("force", PERMISSION),
-    ("git", "runs the build of a repository on this machine"),
-    ("kept", PERMISSION),
-    ("kind-config", "can mount files of this machine"),
-    // A kubeconfig can also name a command that returns credentials.
-    ("kubeconfig", "selects a cluster"),
-    ("kubelet-path", "selects a program"),
-    ("max-starved-nodes", PERMISSION),
-    ("node-selector", "selects nodes of a cluster"),
-    ("pressure-cap", PERMISSION),
-];
-
-const PERMISSION: &str = "is a permission";
 
 /// A key of a table.
 type Key<'i> = Spanned<Cow<'i, str>>;
@@ -47,16 +23,7 @@ type Key<'i> = Spanned<Cow<'i, str>>;
 /// Returns the options that a profile may contain, by their long names.
 pub(super) fn keys(command: &Command) -> impl Iterator<Item = (&str, &Arg)> {
     let named = command.get_arguments().filter_map(|arg| Some((arg.get_long()?, arg)));
-    named.filter(|(long, arg)| is_allowed(long) && !arg.is_hide_set())
-}
-
-fn is_allowed(long: &str) -> bool {
-    !EXCLUDED.contains(&long) && command_line_only(long).is_none()
-}
-
-/// Returns the reason why only the command line can state an option.
-fn command_line_only(long: &str) -> Option<&'static str> {
-    COMMAND_LINE_ONLY.iter().find(|(name, _)| *name == long).map(|(_, reason)| *reason)
+    named.filter(|(long, arg)| allowed_values(long).is_some() && !arg.is_hide_set())
 }
 
 /// Returns the option with this long name, which may be a former one.
@@ -65,7 +32,7 @@ fn find_option<'a>(command: &'a Command, name: &str) -> Option<&'a Arg> {
         let former = arg.get_all_aliases().unwrap_or_default();
         arg.get_long() == Some(name) || former.contains(&name)
     };
-    command.get_arguments().find(has_name).filter(|arg| arg.get_long().is_some_and(is_allowed))
+    command.get_arguments().find(has_name).filter(|arg| arg.get_long().and_then(allowed_values).is_some())
 }
 
 /// Returns whether the values of an option are `true` and `false`.
@@ -183,6 +150,7 @@ impl Profile<'_> {
                     "put it into a profile with another name, for --profile, or state it on the command line";
                 return Err(self.file.problem(value.span(), message, note));
             }
+            self.check_permitted(&setting, value)?;
             if let Some(other) = own.iter().find(|other| setting.conflicts_with(command, other)) {
                 let message = format!("`{name}` cannot be used with `{}`", other.long);
                 return Err(self.file.problem(key.span(), message, "state one of them"));
@@ -234,6 +202,26 @@ impl Profile<'_> {
         })?;
         self.check(command, arg, (name, value), &values)?;
         Ok(values)
+    }
+
+    /// Rejects values that only the command line can state.
+    fn check_permitted(&self, setting: &Setting, value: &Spanned<DeValue<'_>>) -> Result<(), ProfileError> {
+        let long = &setting.long;
+        let refused = |text: &String| match allowed_values(long)? {
+            Permitted::All => None,
+            Permitted::Versions => (!is_version_list(text))
+                .then(|| format!("`{long}` in a profile is a version such as v1.32.11, not `{text}`")),
+            Permitted::PathsBelow => {
+                let reason = self.file.unsafe_path(text)?;
+                Some(format!("`{long}` cannot write to `{text}`: the path {reason}"))
+            }
+        };
+        match setting.values.iter().find_map(refused) {
+            Some(message) => {
+                Err(self.file.problem(value.span(), message, format!("state --{long} on the command line")))
+            }
+            None => Ok(()),
+        }
     }
 
     /// Checks values with the parser of the option.

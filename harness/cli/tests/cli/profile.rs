@@ -1,6 +1,7 @@
 //! Profiles: `evictlab.toml`, `--profile` and `EVICTLAB_PROFILE`.
 
 use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::Command;
 
@@ -171,6 +172,33 @@ fn mistakes_have_a_position_and_a_suggestion() {
             "evictlab.toml:2:1",
             "`kubelet-path` selects a program",
         ),
+        (
+            "[profile.ci.run]\nkubelet = 'evictlab.toml'\n",
+            "evictlab.toml:2:11",
+            "`kubelet` in a profile is a version",
+        ),
+        (
+            "[profile.ci.run]\nkubelet = ['v1.32', 'v1.32.11=a:b']\n",
+            "evictlab.toml:2:11",
+            "state --kubelet on the command line",
+        ),
+        (
+            "[profile.ci.run]\nnode-image = 'v1.32.11=a'\n",
+            "evictlab.toml:2:1",
+            "`node-image` selects an image",
+        ),
+        ("[profile.ci.run]\nimage-lock = 'a'\n", "evictlab.toml:2:1", "`image-lock` selects images"),
+        ("[profile.ci.run]\nrerun-failed = 'a'\n", "evictlab.toml:2:1", "`rerun-failed` selects a run"),
+        ("[profile.ci.run]\nkeep-runs = 1\n", "evictlab.toml:2:1", "`keep-runs` deletes runs"),
+        ("[profile.ci.bisect]\nresume = 'a'\n", "evictlab.toml:2:1", "`resume` selects a run"),
+        (
+            "[profile.ci.report]\noutput = '/tmp/a.html'\n",
+            "evictlab.toml:2:10",
+            "`output` cannot write to `/tmp/a.html`: the path is not below the directory of this file",
+        ),
+        ("[profile.ci.run]\nrecord = 'a/../../b'\n", "evictlab.toml:2:10", "the path contains `..`"),
+        ("[profile.ci.run]\noutput-dir = '.git/a'\n", "evictlab.toml:2:14", "is in the directory of git"),
+        ("[profile.ci.run]\nwrite-baseline = 'link/a'\n", "evictlab.toml:2:18", "has a symbolic link"),
         ("[profile.ci.job.manifest]\napply = true\n", "evictlab.toml:2:1", "`apply` changes a cluster"),
         (
             "[profile.default.run]\nbackend = 'kind'\n",
@@ -196,6 +224,7 @@ fn mistakes_have_a_position_and_a_suggestion() {
     ];
     for (text, position, expected) in rows {
         let root = repository(text);
+        symlink("..", root.path().join("link")).unwrap();
         let (status, _, err) = evictlab(root.path(), None, &["list"]);
         assert!(status == 2 && err.contains(position) && err.contains(expected), "{text}: {err}");
     }
@@ -203,6 +232,45 @@ fn mistakes_have_a_position_and_a_suggestion() {
     let (status, _, err) = evictlab(root.path(), Some("cii"), &["list"]);
     assert!(status == 2 && err.contains("failed to find profile `cii` in evictlab.toml"), "{err}");
     assert!(err.contains("its profiles are ci, default"), "{err}");
+}
+
+#[test]
+fn a_file_runs_no_program_and_writes_nothing_elsewhere() {
+    let root = repository("");
+    let outside = tempfile::tempdir().unwrap();
+    let (victim, ran) = (outside.path().join("victim"), root.path().join("ran"));
+    fs::write(&victim, "mine").unwrap();
+    symlink(&victim, root.path().join("link")).unwrap();
+    let program = root.path().join("kubelet");
+    fs::write(&program, "#!/bin/sh\ntouch ran\necho Kubernetes v1.32.11\n").unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let run = ["run", "requests-decide", "--kubelet", "v1.32"];
+    let file = root.path().join("evictlab.toml");
+    assert_eq!(evictlab(root.path(), None, &run).0, 0);
+    let kind = ["run", "requests-decide", "--backend", "kind", "--dry-run"];
+    let absolute = format!("'{}'", victim.display());
+    let relative = format!("'../{}/victim'", outside.path().file_name().unwrap().display());
+    let rows: [(&str, &str, &[&str]); 5] = [
+        ("run", "kubelet = './kubelet'", &kind),
+        ("report", &format!("output = {absolute}"), &["report"]),
+        ("report", &format!("output = {relative}"), &["report"]),
+        ("report", "output = 'link'", &["report"]),
+        ("run", &format!("write-baseline = {absolute}"), &run),
+    ];
+    for (command, option, arguments) in rows {
+        fs::write(&file, format!("[profile.default.{command}]\n{option}\n")).unwrap();
+        let (status, _, err) = evictlab(root.path(), None, arguments);
+        assert_eq!(status, 2, "{option}: {err}");
+        assert!(!ran.exists(), "{option}");
+        assert_eq!(fs::read_to_string(&victim).unwrap(), "mine", "{option}");
+    }
+    // The command line writes there, and a profile to the repository.
+    fs::write(&file, "[profile.default.report]\noutput = 'a/page.html'\n").unwrap();
+    assert_eq!(evictlab(root.path(), None, &["report"]).0, 0);
+    assert!(root.path().join("a/page.html").exists());
+    let output = victim.to_str().unwrap();
+    assert_eq!(evictlab(root.path(), None, &["report", "--output", output]).0, 0);
+    assert_ne!(fs::read_to_string(&victim).unwrap(), "mine");
 }
 
 /// A kubeconfig can name a command that returns credentials.
