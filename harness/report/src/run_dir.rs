@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use evictlab_rules::quantity::MIB;
 use jiff::Timestamp;
+use rustix::fs::OFlags;
 
 use crate::redact::redacted_text;
 use crate::sink::ReportError;
@@ -79,6 +80,10 @@ impl RunDir {
 
     fn in_empty(root: PathBuf) -> Result<Self, ReportError> {
         let artifacts = root.join("artifacts");
+        if artifacts.is_symlink() {
+            let source = io::Error::new(io::ErrorKind::InvalidInput, "it is a symbolic link");
+            return Err(ReportError::Write { path: artifacts, source });
+        }
         make_dir(&artifacts)?;
         ensure_writable(&artifacts)?;
         Ok(Self { root, foreign_latest: None })
@@ -154,17 +159,28 @@ pub(super) fn ensure_writable(dir: &Path) -> Result<(), ReportError> {
     fs::remove_file(&probe).map_err(|source| ReportError::Write { path: probe, source })
 }
 
-/// Writes a file atomically.
+/// Writes a file atomically, in place of what is there: a link is replaced, not followed.
 pub(super) fn write_file(path: &Path, content: &[u8]) -> Result<(), ReportError> {
     let mut partial = path.as_os_str().to_owned();
     partial.push(".partial");
+    // A killed process may have left it, and a stranger's run may have a link with this name.
+    let _ = fs::remove_file(&partial);
+    let create = || OpenOptions::new().create_new(true).write(true).mode(0o600).open(&partial);
     // No fsync: a killed process loses nothing, and cases put this disk under pressure.
-    let write =
-        || create_private(Path::new(&partial))?.write_all(content).and_then(|()| fs::rename(&partial, path));
+    let write = || create()?.write_all(content).and_then(|()| fs::rename(&partial, path));
     write().map_err(|source| {
         let _ = fs::remove_file(&partial);
         ReportError::Write { path: path.to_owned(), source }
     })
+}
+
+/// Writes a report that contains evidence to a run directory, in place of what is there: a link is
+/// replaced, not followed. Only the user can read the file.
+///
+/// # Errors
+/// The file cannot be written.
+pub fn replace_private(path: &Path, text: &str) -> Result<(), ReportError> {
+    write_file(path, text.as_bytes())
 }
 
 /// Writes a report that contains evidence to a file of the user's choice, which only the user can
@@ -173,7 +189,8 @@ pub(super) fn write_file(path: &Path, content: &[u8]) -> Result<(), ReportError>
 /// # Errors
 /// The file cannot be written.
 pub fn write_private(path: &Path, text: &str) -> Result<(), ReportError> {
-    let written = create_private(path).and_then(|mut file| file.write_all(text.as_bytes()));
+    let open = || OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(path);
+    let written = open().and_then(|mut file| file.write_all(text.as_bytes()));
     written.map_err(|source| ReportError::Write { path: path.to_owned(), source })
 }
 
@@ -189,9 +206,10 @@ pub fn create_private_dir(dir: &Path) -> io::Result<()> {
 /// and objects of a cluster.
 ///
 /// # Errors
-/// The file cannot be opened for writing.
+/// The file cannot be opened for writing, or is a symbolic link.
 pub fn create_private(path: &Path) -> io::Result<File> {
-    OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(path)
+    let no_link = OFlags::NOFOLLOW.bits() as i32;
+    OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).custom_flags(no_link).open(path)
 }
 
 /// Points the symbolic link `latest` to the run; returns what is there instead of a link. Errors

@@ -6,7 +6,8 @@ use std::process::ExitCode;
 use super::history::{no_run, read_history, write_page};
 use super::report_merge::{MergeArgs, merge};
 use evictlab_report::{
-    EvidenceBase, RecordedRun, RecordedRunError, compare, markdown_page, page, write_private,
+    EvidenceBase, RecordedRun, RecordedRunError, ReportError, compare, markdown_page, page, replace_private,
+    write_private,
 };
 
 use crate::failure::{Failure, bad_input, infrastructure, write_error};
@@ -95,9 +96,13 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     let page = page(&run, &base).map_err(bad_input)?;
     match &args.output {
         Some(output) if output == Path::new("-") => print(page)?,
-        output => {
-            let path = output.clone().unwrap_or_else(|| args.dir.join("report.html"));
-            write(&path, &page)?;
+        Some(output) => {
+            write(output, &page)?;
+            print(output.display())?;
+        }
+        None => {
+            let path = args.dir.join("report.html");
+            written(replace_private(&path, &page))?;
             print(path.display())?;
         }
     }
@@ -117,10 +122,13 @@ fn reject_options_of_comparison(args: &Args) -> Result<(), Failure> {
     }
 }
 
-/// Writes a file that `--output` names, or the page of a run.
+/// Writes a file that `--output` names.
 fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    let written = write_private(path, text);
-    written.map_err(|error| infrastructure(write_error(&error, "another file with --output")))
+    written(write_private(path, text))
+}
+
+fn written(result: Result<(), ReportError>) -> Result<(), Failure> {
+    result.map_err(|error| infrastructure(write_error(&error, "another file with --output")))
 }
 
 fn compare_runs(args: &Args, before: &Path, after: &Path) -> Result<ExitCode, Failure> {

@@ -1,7 +1,7 @@
 //! Text of strangers that commands print: no control characters, and no commands to GitHub.
 
 use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::Command;
 
@@ -101,4 +101,54 @@ fn results_run_no_program_and_load_no_file() {
         );
         assert!(!folder.path().join("ran").exists(), "{kubelet}");
     }
+}
+
+/// Links in a run directory lead to files of the user: none is replaced, and none is in a report.
+#[test]
+fn links_in_results_are_not_followed() {
+    let folder = tempfile::tempdir().unwrap();
+    let evictlab = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_evictlab"));
+        command.current_dir(folder.path()).env_remove("EVICTLAB_CASES");
+        let output = command.args(arguments).output().unwrap();
+        (output.status.code().unwrap(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let run = ["run", "message/requests-decide", "--kubelet", "v1.32.11", "--output-dir", "run"];
+    assert_eq!(evictlab(&run).0, 0);
+    let path = |name: &str| folder.path().join(name);
+    symlink("run", path("latest")).unwrap();
+    let keys = path("keys");
+    fs::create_dir(&keys).unwrap();
+    fs::write(keys.join("authorized"), "my secret").unwrap();
+    let link = |from: &str| symlink(keys.join("authorized"), path(from)).unwrap();
+
+    // The page and its partial file.
+    link("run/report.html");
+    link("run/report.html.partial");
+    assert_eq!(evictlab(&["report", "latest"]).0, 0);
+    assert!(!path("run/report.html").is_symlink());
+    assert_eq!(fs::read_to_string(keys.join("authorized")).unwrap(), "my secret");
+
+    // A file of the evidence.
+    let case = "run/artifacts/message/requests-decide/v1.32.11";
+    let log = format!("{case}/kubelet.log");
+    fs::remove_file(path(&log)).unwrap();
+    link(&log);
+    let (status, err) = evictlab(&["report", "run"]);
+    assert!(status == 2 && err.contains("kubelet.log is a symbolic link"), "{status} {err}");
+
+    // The directory of a case.
+    fs::rename(path(case), path("elsewhere")).unwrap();
+    symlink(&keys, path(case)).unwrap();
+    let merge = ["report", "merge", "run", "--output-dir", "merged"];
+    let (status, err) = evictlab(&merge);
+    assert_eq!(status, 0, "{err}");
+    assert!(!path("merged/artifacts/message/requests-decide/v1.32.11/authorized").exists());
+
+    // Events that would never end.
+    fs::remove_file(path("run/artifacts/events.jsonl")).unwrap();
+    let made = Command::new("mkfifo").arg(path("run/artifacts/events.jsonl")).status().unwrap();
+    assert!(made.success());
+    let (status, err) = evictlab(&["report", "run"]);
+    assert!(status == 2 && err.contains("it is not a regular file"), "{status} {err}");
 }

@@ -2,8 +2,9 @@
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use crate::confined::open_below;
 use crate::evidence_files;
 use evictlab_rules::quantity::MIB;
 use serde::Deserialize;
@@ -16,9 +17,33 @@ use evictlab_evidence::{Observations, yaml_documents};
 /// Maximum size in bytes of a file that is read as a whole.
 const MAX_FILE: u64 = 256 * MIB;
 
-/// Reads the files of [`Evidence`](crate::Evidence); `None` without `facts.yaml`, which every case
-/// with evidence has.
-pub(super) fn read_observations(dir: &Path) -> Result<Option<Observations>, RecordedRunError> {
+/// The directory of a case in that of a run.
+#[derive(Clone, Copy)]
+struct CaseDir<'a> {
+    run: &'a Path,
+    path: &'a Path,
+}
+
+impl CaseDir<'_> {
+    fn join(self, file: &str) -> PathBuf {
+        self.path.join(file)
+    }
+
+    /// Opens a file; `None` if it does not exist.
+    fn open(self, file: &str) -> Result<Option<File>, RecordedRunError> {
+        let path = self.join(file);
+        match open_below(self.run, &path) {
+            Ok(file) => Ok(Some(file)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(source) => Err(RecordedRunError::Read { path, source }),
+        }
+    }
+}
+
+/// Reads the files of [`Evidence`](crate::Evidence) in the directory of a case, which is below that
+/// of its run; `None` without `facts.yaml`, which every case with evidence has.
+pub(super) fn read_observations(run: &Path, path: &Path) -> Result<Option<Observations>, RecordedRunError> {
+    let dir = CaseDir { run, path };
     let Some(facts) = documents(dir, evidence_files::FACTS)? else { return Ok(None) };
     let mut all = match facts.into_iter().next() {
         Some(Value::Object(facts)) => facts,
@@ -67,10 +92,10 @@ pub(super) fn read_observations(dir: &Path) -> Result<Option<Observations>, Reco
     Observations::deserialize(Value::Object(all)).map(Some).map_err(form)
 }
 
-fn samples(dir: &Path) -> Result<Vec<Value>, RecordedRunError> {
+fn samples(dir: CaseDir<'_>) -> Result<Vec<Value>, RecordedRunError> {
     const NAME: &str = evidence_files::SAMPLES;
     let path = dir.join(NAME);
-    let Some(file) = open(&path)? else { return Ok(Vec::new()) };
+    let Some(file) = dir.open(NAME)? else { return Ok(Vec::new()) };
     let (mut lines, mut samples) = (Lines::new(&path, BufReader::new(file)), Vec::new());
     while let Some(line) = lines.next()? {
         match json(dir, NAME, line.number, line.text) {
@@ -83,23 +108,14 @@ fn samples(dir: &Path) -> Result<Vec<Value>, RecordedRunError> {
     Ok(samples)
 }
 
-fn not_a_history(dir: &Path) -> RecordedRunError {
+fn not_a_history(dir: CaseDir<'_>) -> RecordedRunError {
     let reason = "not a history: expected a mapping".to_owned();
     RecordedRunError::Form { path: dir.join(evidence_files::HISTORY), line: 1, reason }
 }
 
-/// Opens a file; `None` if it does not exist.
-fn open(path: &Path) -> Result<Option<File>, RecordedRunError> {
-    match File::open(path) {
-        Ok(file) => Ok(Some(file)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(source) => Err(RecordedRunError::Read { path: path.to_owned(), source }),
-    }
-}
-
-fn text(dir: &Path, file: &str) -> Result<Option<String>, RecordedRunError> {
+fn text(dir: CaseDir<'_>, file: &str) -> Result<Option<String>, RecordedRunError> {
     let path = dir.join(file);
-    let Some(file) = open(&path)? else { return Ok(None) };
+    let Some(file) = dir.open(file)? else { return Ok(None) };
     let mut text = String::new();
     let read = file.take(MAX_FILE + 1).read_to_string(&mut text).and_then(|bytes| match bytes as u64 {
         0..=MAX_FILE => Ok(()),
@@ -111,7 +127,7 @@ fn text(dir: &Path, file: &str) -> Result<Option<String>, RecordedRunError> {
     }
 }
 
-fn documents(dir: &Path, file: &str) -> Result<Option<Vec<Value>>, RecordedRunError> {
+fn documents(dir: CaseDir<'_>, file: &str) -> Result<Option<Vec<Value>>, RecordedRunError> {
     let Some(text) = text(dir, file)? else { return Ok(None) };
     let documents = yaml_documents(&text).map_err(|error| RecordedRunError::Form {
         path: dir.join(file),
@@ -121,7 +137,7 @@ fn documents(dir: &Path, file: &str) -> Result<Option<Vec<Value>>, RecordedRunEr
     Ok(Some(documents.into_iter().filter(|document| !document.is_null()).collect()))
 }
 
-fn json(dir: &Path, file: &str, line: usize, text: &str) -> Result<Value, RecordedRunError> {
+fn json(dir: CaseDir<'_>, file: &str, line: usize, text: &str) -> Result<Value, RecordedRunError> {
     serde_json::from_str(text).map_err(|error| RecordedRunError::Form {
         path: dir.join(file),
         line: line + error.line() - 1,

@@ -1,7 +1,7 @@
 //! A run directory, read back.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,6 +9,7 @@ use std::sync::Arc;
 use super::error::{EVENTS_FILE, RecordedRunError};
 use super::lines::Lines;
 use super::observations::read_observations;
+use crate::confined::open_below;
 use crate::run_dir::RunDir;
 use crate::run_state::{EndedCase, RunState};
 use crate::sink::{Finished, Report, replay};
@@ -113,7 +114,7 @@ impl RecordedRun {
 
     /// Reads the evidence of a case; `None` if the case has none.
     pub(crate) fn evidence(&self, ended: &EndedCase) -> Result<Option<Observations>, RecordedRunError> {
-        read_observations(&self.run_dir.case_dir(&ended.id))
+        read_observations(self.run_dir.path(), &self.run_dir.case_dir(&ended.id))
     }
 }
 
@@ -134,7 +135,7 @@ pub fn replay_recorded(
         if let RunEventKind::CaseEnded { id, evidence, .. } = &mut event.what
             && needs_evidence(id)
         {
-            *evidence = read_observations(&run_dir.case_dir(id))?.map(Arc::new);
+            *evidence = read_observations(dir, &run_dir.case_dir(id))?.map(Arc::new);
         }
     }
     Ok(replay(&events, reports))
@@ -143,7 +144,7 @@ pub fn replay_recorded(
 /// Passes the events of the run in `dir` to `each`, up to the last complete one.
 pub(crate) fn read_events(dir: &Path, each: impl FnMut(RunEvent)) -> Result<(), RecordedRunError> {
     let path = dir.join(EVENTS_FILE);
-    let file = File::open(&path).map_err(|source| match source.kind() {
+    let file = open_below(dir, &path).map_err(|source| match source.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
             RecordedRunError::NoRun { dir: dir.to_owned(), runs: runs_below(dir) }
         }

@@ -226,6 +226,14 @@ fn evidence_and_reports_of_all_attempts_are_written() {
     let case = |run: &str, kubelet: &str| path(run).join("artifacts/message/requests-decide").join(kubelet);
     fs::write(case("b", "v1.32.13").join("kubelet.log"), "of b").unwrap();
     symlink("/etc/passwd", case("b", "v1.32.13").join("stranger.log")).unwrap();
+    // Directories that are links: that of a case, and one in the directory of a case.
+    fs::create_dir(path("secrets")).unwrap();
+    fs::write(path("secrets/key"), "secret").unwrap();
+    symlink(path("secrets"), case("b", "v1.32.13").join("try-9")).unwrap();
+    let linked = path("b").join("artifacts/message/nobody-offends");
+    fs::remove_dir_all(&linked).unwrap();
+    fs::create_dir(&linked).unwrap();
+    symlink(path("secrets"), linked.join("v1.32.13")).unwrap();
 
     let run_dir = RunDir::at(&path("merged")).unwrap();
     let reports: Vec<Box<dyn Report>> = vec![
@@ -246,7 +254,9 @@ fn evidence_and_reports_of_all_attempts_are_written() {
     let copied = case("merged", "v1.32.13-2");
     assert_eq!(fs::read_to_string(copied.join("kubelet.log")).unwrap(), "of b");
     assert_eq!(fs::metadata(copied.join("kubelet.log")).unwrap().permissions().mode() & 0o777, 0o600);
-    assert!(!copied.join("stranger.log").exists());
+    assert!(!copied.join("stranger.log").exists() && !copied.join("try-9").exists());
+    let merged = path("merged/artifacts/message/nobody-offends");
+    assert!(!merged.join("v1.32.13/key").exists() && !merged.join("v1.32.13-2/key").exists());
     for name in ["started.json", "finished.json", "artifacts/junit_evictlab.xml"] {
         assert!(path("merged").join(name).is_file(), "{name}");
     }
