@@ -356,6 +356,45 @@ fn an_interrupted_search_continues() {
     assert_eq!(json["tested"].as_array().unwrap().len(), distinct.len(), "{json}");
 }
 
+/// The directory of a search may be a stranger's: git and evictlab run no command that it names, and
+/// write no file elsewhere.
+#[test]
+fn the_directory_of_a_search_runs_no_command_and_writes_nothing_elsewhere() {
+    let laboratory = Laboratory::with_a_branch();
+    let child = laboratory.search_until_the_fourth_build();
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    child.wait_with_output().unwrap();
+    fs::remove_file(laboratory.hold()).unwrap();
+    let root = laboratory.folder.path();
+    let dir = root.join("results/latest").canonicalize().unwrap();
+    let resume = || laboratory.bisect(&[&ENDS[..], &["--resume"]].concat());
+
+    // An id of a commit that is an option of git.
+    let victim = root.join("victim");
+    fs::write(&victim, "mine").unwrap();
+    let file = fs::read_to_string(dir.join("bisect.json")).unwrap();
+    let mut search: Value = serde_json::from_str(&file).unwrap();
+    search["tested"][0]["commit"] = format!("--output={}", victim.display()).into();
+    fs::write(dir.join("bisect.json"), search.to_string()).unwrap();
+    let (status, text) = resume();
+    assert!(status == Some(2) && text.contains("for the id of a commit"), "{text}");
+    fs::write(dir.join("bisect.json"), file).unwrap();
+
+    // A worktree of a repository in the directory, whose configuration names a command.
+    let (inner, ran) = (dir.join("inner"), root.join("ran"));
+    laboratory.git(&["clone", "--quiet", "--bare", ".", inner.to_str().unwrap()]);
+    let monitor = format!("touch {}; false", ran.display());
+    laboratory.git(&["-C", inner.to_str().unwrap(), "config", "core.fsmonitor", &monitor]);
+    laboratory.git(&["-C", inner.to_str().unwrap(), "config", "core.bare", "false"]);
+    fs::remove_dir_all(dir.join("worktree")).unwrap();
+    fs::create_dir(dir.join("worktree")).unwrap();
+    fs::write(dir.join("worktree/.git"), format!("gitdir: {}\n", inner.display())).unwrap();
+    let (status, text) = resume();
+    assert_eq!(status, Some(0), "{text}");
+    assert!(!ran.exists(), "{text}");
+    assert_eq!(fs::read_to_string(&victim).unwrap(), "mine");
+}
+
 #[test]
 fn a_search_continues_after_a_kill_when_the_last_build_has_ended() {
     let laboratory = Laboratory::with_a_branch();

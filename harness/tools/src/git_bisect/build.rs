@@ -2,12 +2,13 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
 use duct::Handle;
+use rustix::fs::OFlags;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio_util::sync::CancellationToken;
 
@@ -53,9 +54,15 @@ impl BuildLog {
     /// the lock on its log until its end, and changes the worktree until then.
     ///
     /// # Errors
-    /// The log cannot be written.
+    /// The log cannot be written, or is a symbolic link.
     pub fn open(path: &Path, stop: &CancellationToken) -> io::Result<Option<Self>> {
-        let file = OpenOptions::new().create(true).append(true).read(true).open(path)?;
+        // The run directory may be a stranger's: a link could lead to a file of the user.
+        let no_link = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
+        let file =
+            OpenOptions::new().create(true).append(true).read(true).custom_flags(no_link).open(path)?;
+        if !file.metadata()?.is_file() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "the log is not a regular file"));
+        }
         loop {
             match file.try_lock() {
                 Ok(()) => break,
@@ -188,6 +195,16 @@ mod tests {
         ] {
             assert_eq!(build(command).1.unwrap(), BuildOutcome::NotBuilt(reason.to_owned()), "{command}");
         }
+    }
+
+    #[test]
+    fn a_log_that_is_a_link_is_not_opened() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        fs::write(path("mine"), "text").unwrap();
+        std::os::unix::fs::symlink("mine", path("log")).unwrap();
+        assert!(BuildLog::open(&path("log"), &CancellationToken::new()).is_err());
+        assert_eq!(fs::read_to_string(path("mine")).unwrap(), "text");
     }
 
     #[test]

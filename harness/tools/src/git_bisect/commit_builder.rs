@@ -45,6 +45,10 @@ impl CommitBuilder {
     pub(super) async fn run(&self, commit: &str) -> Result<BuildOutcome, CommitSearchError> {
         let failed = |source| CommitSearchError::Build { commit: short(commit).to_owned(), source };
         fs::create_dir_all(&self.logs).map_err(failed)?;
+        if self.logs.is_symlink() {
+            let problem = format!("{} is a symbolic link", self.logs.display());
+            return Err(failed(io::Error::new(io::ErrorKind::InvalidInput, problem)));
+        }
         let (builder, id, log) = (self.clone(), commit.to_owned(), self.log(commit));
         let built = tokio::task::spawn_blocking(move || builder.run_blocking(&id, &log));
         built.await.map_err(|panic| failed(io::Error::other(panic)))?

@@ -167,8 +167,9 @@ impl Repository {
     ) -> Result<Vec<String>, GitError> {
         let mut arguments = vec!["rev-list", "--bisect-all"];
         arguments.extend(first_parent.then_some("--first-parent"));
-        arguments.extend([newest, "--not"]);
-        arguments.extend(excluded);
+        let excluded: Vec<String> = excluded.iter().map(|commit| format!("^{commit}")).collect();
+        arguments.extend(["--end-of-options", newest]);
+        arguments.extend(excluded.iter().map(String::as_str));
         let listed = self.read(&arguments)?;
         let ids = listed.lines().filter_map(|line| line.split_whitespace().next());
         Ok(ids.filter(|id| *id != newest).map(str::to_owned).collect())
@@ -177,7 +178,7 @@ impl Repository {
     /// Reads a commit.
     pub fn commit(&self, id: &str) -> Result<Commit, GitError> {
         let format = "--format=%H%x00%an%x00%aI%x00%s%x00%B";
-        let text = self.read(&["show", "--no-patch", format, id])?;
+        let text = self.read(&["show", "--no-patch", format, "--end-of-options", id])?;
         let mut fields = text.splitn(5, '\0').map(|field| field.trim_end().to_owned());
         let mut next = || fields.next().unwrap_or_default();
         Ok(Commit { id: next(), author: next(), date: next(), subject: next(), message: next() })

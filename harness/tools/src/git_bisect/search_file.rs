@@ -1,10 +1,11 @@
 //! The file of a search, from which another process resumes it.
 
-use std::fs::{self, File, TryLockError};
-use std::io;
+use std::fs::{File, TryLockError};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use evictlab_cluster::{ClusterState, KnownCluster, Owner};
+use evictlab_report::open_below;
 use evictlab_rules::KubeletVersion;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -198,7 +199,7 @@ impl SearchFile {
     /// The directory does not contain this search.
     pub fn resume(dir: &Path, options: &SearchOptions) -> Result<Self, SearchFileError> {
         let not_a_search = |problem: String| SearchFileError::NotASearch { dir: dir.to_owned(), problem };
-        let text = fs::read(dir.join(FILE)).map_err(|error| match error.kind() {
+        let text = read_file(dir).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => not_a_search(format!("it has no {FILE}")),
             _ => not_a_search(format!("failed to read {FILE}: {error}")),
         })?;
@@ -206,6 +207,10 @@ impl SearchFile {
         let found: Self = serde_json::from_slice(&text).map_err(invalid)?;
         if found.version != VERSION {
             return Err(not_a_search(format!("{FILE} has version {}, not {VERSION}", found.version)));
+        }
+        // The directory may be a stranger's, and git reads the ids as arguments.
+        if let Some(other) = found.tested.iter().find(|tested| !is_commit_id(&tested.commit)) {
+            return Err(not_a_search(format!("{FILE} has {:?} for the id of a commit", other.commit)));
         }
         let (recorded, given) = (fields(&found.options), fields(options));
         match recorded.into_iter().find(|(option, value)| given.get(option) != Some(value)) {
@@ -244,6 +249,17 @@ impl SearchFile {
         };
         write().map_err(|source| SearchFileError::Write { path: path.clone(), source })
     }
+}
+
+fn read_file(dir: &Path) -> io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    open_below(dir, &dir.join(FILE))?.read_to_end(&mut text)?;
+    Ok(text)
+}
+
+/// Returns whether a text is the full id of a commit, by SHA-1 or SHA-256.
+fn is_commit_id(text: &str) -> bool {
+    [40, 64].contains(&text.len()) && text.chars().all(|c| c.is_ascii_hexdigit())
 }
 
 /// The options by their names in the file.
@@ -323,6 +339,12 @@ mod tests {
         });
         file.write(folder.path()).unwrap();
         assert_eq!(SearchFile::resume(folder.path(), &options).unwrap(), file);
+        file.tested[0].commit = "--output=/tmp/file".to_owned();
+        file.write(folder.path()).unwrap();
+        let error = SearchFile::resume(folder.path(), &options).unwrap_err().to_string();
+        assert!(error.contains("bisect.json has \"--output=/tmp/file\" for the id of a commit"), "{error}");
+        file.tested.clear();
+        file.write(folder.path()).unwrap();
         let other = SearchOptions { tries: 4, ..options };
         let error = SearchFile::resume(folder.path(), &other).unwrap_err().to_string();
         assert!(error.contains("its search has another tries, 3\nhelp: "), "{error}");
