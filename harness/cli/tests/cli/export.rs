@@ -54,6 +54,29 @@ fn writes_the_directory_and_prints_its_use() {
     }
 }
 
+/// A line end in the name of a suite would end the comments of the files.
+#[test]
+fn the_name_of_a_suite_adds_no_lines() {
+    let dir = tempfile::tempdir().unwrap();
+    let case = concat!(env!("CARGO_MANIFEST_DIR"), "/../../cases/message/requests-decide.yaml");
+    for (suite, is_valid) in [("mine\nx-injected: 1\n#", false), ("mine # x-injected: 1", true)] {
+        let suite = dir.path().join(suite);
+        fs::create_dir(&suite).unwrap();
+        fs::copy(case, suite.join("requests-decide.yaml")).unwrap();
+        let file = suite.join("requests-decide.yaml");
+        let output = suite.join("export");
+        let arguments =
+            [file.to_str().unwrap(), "--kubelet", "v1.32", "--output-dir", output.to_str().unwrap()];
+        let (status, _, err) = export(&dir, &arguments);
+        assert_eq!(status, if is_valid { 0 } else { 2 }, "{err}");
+        assert!(is_valid || err.contains("invalid name of its folder"), "{err}");
+        for name in ["kind-config.yaml", "manifests.yaml"] {
+            let text = fs::read_to_string(output.join(name)).unwrap_or_default();
+            assert!(!text.lines().any(|line| line.starts_with("x-injected")), "{text}");
+        }
+    }
+}
+
 #[test]
 fn rejects_a_directory_with_files() {
     let dir = tempfile::tempdir().unwrap();

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::cluster::{ExportCluster, Worker};
+use super::comment::comment;
 use super::host_info::HostInfo;
 use super::signal::{flag, initial_threshold, is_per_node};
 use evictlab_case::{Case, LoadedCase, Pressure};
@@ -25,8 +26,7 @@ pub(crate) fn kind_config(
     let of_workers = json!({"nodeRegistration": {"kubeletExtraArgs": worker_flags(case, host)}});
     Ok(format!(
         "\
-# The cluster for the evictlab case {id}. Requires kind {kind} or newer.
-kind: Cluster
+{head}kind: Cluster
 apiVersion: kind.x-k8s.io/v1alpha4
 nodes:
 - role: control-plane
@@ -39,8 +39,12 @@ nodes:
 {threshold}- |
   kind: JoinConfiguration
 {of_workers}",
-        id = loaded.id(),
-        kind = format_args!("{}.{}", OLDEST_KIND.major, OLDEST_KIND.minor),
+        head = comment(&format!(
+            "The cluster for the evictlab case {}. Requires kind {}.{} or newer.",
+            loaded.id(),
+            OLDEST_KIND.major,
+            OLDEST_KIND.minor
+        )),
         image = cluster.group.control_plane,
         of_all = indented(&of_all)?,
         of_workers = indented(&of_workers)?,

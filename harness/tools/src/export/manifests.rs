@@ -7,6 +7,7 @@ use regex::Regex;
 use serde_json::{Map, Value, json};
 
 use super::cluster::{ExportCluster, Worker};
+use super::comment::comment;
 use evictlab_case::{Case, LoadedCase};
 use evictlab_cluster::workload::{Placement, object_manifest, pod_manifest};
 use evictlab_runner::pressure::Ramp;
@@ -32,9 +33,10 @@ pub(crate) fn manifests(
 ) -> Result<String, serde_yaml::Error> {
     let case = &loaded.case;
     let variables = ramp.map(|ramp| ramp.environment().to_vec()).unwrap_or_default();
-    let mut text = format!("# Objects of the evictlab case {} on {}.\n", loaded.id(), node_names(cluster));
+    let mut text =
+        comment(&format!("Objects of the evictlab case {} on {}.", loaded.id(), node_names(cluster)));
     if let Some(ramp) = ramp {
-        text += &format!("# The pod that grows takes {ramp}.\n");
+        text += &comment(&format!("The pod that grows takes {ramp}."));
     }
     let classes = case.priority_classes.iter().map(|(name, value)| {
         json!({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass",

@@ -6,6 +6,7 @@
 
 mod check;
 mod cluster;
+mod comment;
 mod expectations;
 mod host_info;
 mod images;

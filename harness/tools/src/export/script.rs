@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::cluster::{ExportCluster, Worker};
+use super::comment::comment;
 use super::expectations::{expected, facts, shown_by};
 use super::images::images;
 use super::manifests::expand_variables;
@@ -169,7 +170,7 @@ fn header(loaded: &LoadedCase, cluster: &ExportCluster<'_>, ramp: Option<&Ramp>)
         OLDEST_KIND.minor,
         takes.unwrap_or_default()
     )));
-    lines.iter().map(|line| format!("# {line}\n")).collect()
+    lines.iter().map(|line| comment(line)).collect()
 }
 
 /// Wraps text at spaces.
