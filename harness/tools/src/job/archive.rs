@@ -4,8 +4,10 @@
 //! be mistaken for it. The last line has the number of lines and their checksum: a log that the
 //! kubelet rotated lacks its first lines, which is an error instead of a smaller result.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Read, Write};
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Component, Path, PathBuf};
 
 use base64::Engine;
@@ -27,6 +29,12 @@ const LINE_BYTES: usize = 3072;
 const MAX_COMPRESSED: usize = 6 * MIB as usize;
 /// Maximum size of the unpacked files.
 const MAX_UNPACKED: u64 = 2 * GIB;
+/// Maximum size of an unpacked file: a larger one cannot be read as evidence.
+const MAX_FILE: u64 = 256 * MIB;
+/// Maximum number of files. All cases on ten kubelets have 40,000.
+const MAX_FILES: usize = 200_000;
+/// Maximum length of the path of a file. Systems allow 4096 bytes.
+const MAX_PATH: u64 = 4096;
 
 /// A log without complete results, or with invalid ones.
 #[derive(Debug, thiserror::Error)]
@@ -154,16 +162,35 @@ fn list(dir: &Path, below: &Path, depth: usize, files: &mut Vec<PathBuf>) -> io:
     Ok(())
 }
 
-/// Extracts the files of an archive. Anything else, such as a link, is an error.
+/// Extracts the files of an archive. Anything else, such as a link, is an error. The archive may be
+/// a stranger's: the number of files, their sizes and their names are limited.
 fn extract(archive: impl Read, dir: &Path) -> Result<(), ArchiveError> {
     let mut archive = Archive::new(archive.take(MAX_UNPACKED));
-    for entry in archive.entries()? {
+    let mut long_name = None;
+    let mut files = 0;
+    // Raw: otherwise a long name is read without a limit.
+    for entry in archive.entries()?.raw(true) {
         let mut entry = entry?;
-        let path = entry.path()?.into_owned();
+        let (kind, size) = (entry.header().entry_type(), entry.size());
+        if kind == EntryType::GNULongName && size <= MAX_PATH && long_name.is_none() {
+            let mut name = Vec::new();
+            entry.read_to_end(&mut name)?;
+            name.truncate(name.iter().position(|byte| *byte == 0).unwrap_or(name.len()));
+            long_name = Some(PathBuf::from(OsString::from_vec(name)));
+            continue;
+        }
+        let path = match long_name.take() {
+            Some(name) => name,
+            None => entry.path()?.into_owned(),
+        };
         let is_inside = path.components().all(|part| matches!(part, Component::Normal(_)));
-        if entry.header().entry_type() != EntryType::Regular || !is_inside {
+        if kind != EntryType::Regular || !is_inside {
             let name = path.display();
             return Err(ArchiveError::Damaged(format!("{name} is not a file in the directory of the run")));
+        }
+        files += 1;
+        if size > MAX_FILE || files > MAX_FILES {
+            return Err(ArchiveError::Damaged("it has too many or too large files".to_owned()));
         }
         let target = dir.join(&path);
         if let Some(parent) = target.parent() {
@@ -266,5 +293,35 @@ mod tests {
         let error = extract(&builder.into_inner().unwrap()[..], &target).unwrap_err().to_string();
         assert!(error.contains("../x is not a file in the directory of the run"), "{error}");
         assert!(!dir.path().join("x").exists());
+    }
+
+    #[test]
+    fn long_names_are_kept_and_limited() {
+        let (run, target) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let long = format!("artifacts/{}/{}", "a".repeat(100), "b".repeat(200));
+        write(run.path(), &long, b"x");
+        assert!(unpack(&log(run.path(), "id"), target.path()).unwrap());
+        assert_eq!(fs::read(target.path().join(&long)).unwrap(), b"x");
+    }
+
+    #[test]
+    fn archives_are_limited() {
+        let header = |kind, size| {
+            let mut header = Header::new_gnu();
+            header.set_path("a").unwrap();
+            header.set_size(size);
+            header.set_entry_type(kind);
+            header.set_cksum();
+            header
+        };
+        // A name of one gigabyte, of which nothing is read.
+        let name = header(EntryType::GNULongName, GIB).as_bytes().to_vec();
+        let file = header(EntryType::Regular, MAX_FILE + 1).as_bytes().to_vec();
+        for (archive, problem) in [(name, "a is not a file"), (file, "too large files")] {
+            let target = tempfile::tempdir().unwrap();
+            let error = extract(&archive[..], target.path()).unwrap_err().to_string();
+            assert!(error.contains(problem), "{error}");
+            assert_eq!(fs::read_dir(target.path()).unwrap().count(), 0);
+        }
     }
 }

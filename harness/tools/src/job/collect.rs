@@ -88,10 +88,20 @@ async fn read_results(pods: &Api<Pod>, pod: &str, dir: &Path) -> Result<(), Stri
     let options = LogParams { limit_bytes: Some(MAX_LOG), ..LogParams::default() };
     let log = pods.logs(pod, &options).await;
     let log = log.map_err(|error| format!("failed to read its log: {}", api_error_message(&error)))?;
-    match unpack(&log, dir) {
-        Ok(true) => Ok(()),
-        Ok(false) => Err("it was killed".to_owned()),
-        Err(error) => Err(error.to_string()),
+    unpack_into_new(&log, dir)
+}
+
+/// Unpacks the results in a log to a directory, which does not exist after an error: files of this
+/// attempt would be among those of the next one.
+fn unpack_into_new(log: &str, dir: &Path) -> Result<(), String> {
+    let problem = match unpack(log, dir) {
+        Ok(true) => return Ok(()),
+        Ok(false) => "it was killed".to_owned(),
+        Err(error) => error.to_string(),
+    };
+    match remove_if_exists(dir) {
+        Ok(()) => Err(problem),
+        Err(error) => Err(format!("{problem}; failed to remove {}: {error}", dir.display())),
     }
 }
 
@@ -106,9 +116,43 @@ fn create_empty(dir: &Path) -> Result<(), JobError> {
 
 /// Moves a directory to a path at which the results of an earlier attempt may be.
 fn replace(from: &Path, to: &Path) -> io::Result<()> {
-    match fs::remove_dir_all(to) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
+    remove_if_exists(to)?;
     fs::rename(from, to)
+}
+
+fn remove_if_exists(dir: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(dir) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::archive::PackedRun;
+
+    fn log(files: &[(&str, &[u8])]) -> String {
+        let run = tempfile::tempdir().unwrap();
+        for (name, content) in files {
+            fs::write(run.path().join(name), content).unwrap();
+        }
+        let mut log = Vec::new();
+        PackedRun::pack(run.path()).unwrap().write_lines("id", &mut log).unwrap();
+        String::from_utf8(log).unwrap()
+    }
+
+    #[test]
+    fn a_damaged_attempt_leaves_no_files_to_the_next_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let partial = dir.path().join(".index-0");
+        let damaged = log(&[("a", b"of the first"), ("b-is-a-directory", b"")]);
+        // The second file cannot be written, after the first one was.
+        fs::create_dir_all(partial.join("b-is-a-directory")).unwrap();
+        assert!(unpack_into_new(&damaged, &partial).is_err());
+        assert!(!partial.exists());
+        unpack_into_new(&log(&[("c", b"of the second")]), &partial).unwrap();
+        let names: Vec<_> = fs::read_dir(&partial).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(names, ["c"]);
+    }
 }
