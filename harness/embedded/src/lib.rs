@@ -83,7 +83,7 @@ pub use cluster::Cluster;
 pub use context::SimContext;
 pub use defect::{Area, Defect, Defects, UnknownDefectError};
 pub use fault::FaultScope;
-pub use http::{Access, AccessError};
+pub use http::{Access, AccessError, serve_http};
 pub use kubelet::{Housekeeping, Kubelet};
 pub use machine::{
     Cgroup, ContainerId, ContainerSpec, ExecError, ExecId, ExecResult, Imagefs, Machine, MemoryUse, Mount,

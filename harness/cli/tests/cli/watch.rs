@@ -294,6 +294,11 @@ fn serves_metrics_of_thresholds_and_evictions() {
     watch.until(&["hard 1500Mi: "]);
     let (kind, body) = scrape(address);
     assert_eq!(kind, "application/openmetrics-text; version=1.0.0; charset=utf-8");
+    // Connections beyond the limit close those that are idle longest.
+    let mut idle: Vec<TcpStream> = (0..40).map(|_| TcpStream::connect(address).unwrap()).collect();
+    scrape(address);
+    idle[0].set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    assert_eq!(idle[0].read(&mut [0]).unwrap(), 0, "it is open");
     let before = parse_metrics(&body);
     let distance = r#"evictlab_threshold_distance{node="worker",signal="memory.available",kind="hard"}"#;
     let hits = r#"evictlab_forecasts_total{outcome="hit"}"#;

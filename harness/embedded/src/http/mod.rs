@@ -28,4 +28,4 @@ mod tests;
 mod version;
 mod view;
 
-pub use serve::{Access, AccessError};
+pub use serve::{Access, AccessError, serve_http};

@@ -1,10 +1,12 @@
 //! Metrics of a watch in the text format of OpenMetrics 1.0.
 
 use std::fmt::Write;
+use std::time::Duration;
 
 use axum::Router;
 use axum::http::{StatusCode, header};
 use axum::routing::get;
+use evictlab_embedded::serve_http;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc::{self, Receiver, Sender};
 use tokio::sync::oneshot;
@@ -15,6 +17,11 @@ use super::state::WatchState;
 /// Content type of OpenMetrics.
 const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
+/// Maximum number of connections: more would take the files that the watch needs.
+const MAX_CONNECTIONS: usize = 16;
+/// Maximum duration of a connection. A scraper connects again.
+const LONGEST_CONNECTION: Duration = Duration::from_secs(300);
+
 /// Requests for the metrics, which the watch answers from its state.
 pub type MetricsRequests = Receiver<oneshot::Sender<String>>;
 
@@ -23,7 +30,7 @@ pub type MetricsRequests = Receiver<oneshot::Sender<String>>;
 pub fn serve_metrics(listener: TcpListener) -> MetricsRequests {
     let (sender, requests) = mpsc::channel(8);
     let routes = Router::new().route("/metrics", get(move || scrape(sender.clone())));
-    tokio::spawn(async move { axum::serve(listener, routes).await });
+    tokio::spawn(serve_http(listener, routes, MAX_CONNECTIONS, LONGEST_CONNECTION));
     requests
 }
 

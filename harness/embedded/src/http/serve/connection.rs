@@ -53,7 +53,8 @@ impl Connection {
         }
     }
 
-    async fn serve_http(self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
+    /// Serves HTTP on a stream until the connection ends.
+    pub(super) async fn serve_http(self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
         let Self { router, activity } = self;
         let service = service_fn(move |request| answer(router.clone(), activity.begin(), request));
         let _ended = http1::Builder::new()

@@ -28,7 +28,8 @@ impl Connections {
         Self::with_max(max.clamp(1, MAX_CONNECTIONS))
     }
 
-    fn with_max(max: usize) -> Self {
+    /// Creates an empty set for this number of connections.
+    pub(super) fn with_max(max: usize) -> Self {
         Self { max, tasks: JoinSet::new(), open: HashMap::new() }
     }
 

@@ -7,3 +7,4 @@ mod connections;
 mod server;
 
 pub use access::{Access, AccessError};
+pub use server::serve_http;

@@ -1,13 +1,16 @@
 //! The API over TLS, for clients with the token.
 
 use std::io;
+use std::time::Duration;
 
+use axum::Router;
 use axum::extract::{Request, State};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use tokio::net::TcpListener;
+use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
 use super::access::Access;
@@ -33,6 +36,22 @@ impl Cluster {
             let connection = Connection::new(router.clone());
             connections.add(connection.activity(), connection.serve(acceptor.clone(), stream));
         }
+    }
+}
+
+/// Serves a router over plain HTTP, until the future is dropped, on at most `max` connections. One
+/// beyond them takes the place of the connection that has been idle longest. A connection is closed
+/// after `longest`, whatever it does.
+pub async fn serve_http(mut listener: TcpListener, router: Router, max: usize, longest: Duration) {
+    let mut connections = Connections::with_max(max);
+    loop {
+        connections.make_room().await;
+        let (stream, _) = axum::serve::Listener::accept(&mut listener).await;
+        let connection = Connection::new(router.clone());
+        connections.add(connection.activity(), async move {
+            // A connection has no result.
+            let _ended = timeout(longest, connection.serve_http(stream)).await;
+        });
     }
 }
 
