@@ -74,8 +74,8 @@ pub use embedded::{
 pub use error::{ClusterError, ConfigError, ExistingError, KindError, OLDEST_KIND, StartProblem, StateError};
 pub use existing::{
     CASE_PERMISSIONS, CORDONED, ClusterAccess, ClusterClient, ExistingBackend, ExistingOptions, Leftover,
-    NodePermissions, Permission, READ_PERMISSIONS, RUN_PERMISSIONS, WATCH_PERMISSIONS, collect_leftovers,
-    leftovers,
+    NodePermissions, OPTIONAL_PERMISSIONS, Permission, READ_PERMISSIONS, RUN_PERMISSIONS, WATCH_PERMISSIONS,
+    collect_leftovers, leftovers,
 };
 pub use images::CANARY_IMAGE;
 pub use job_index::{JOB_VARIABLE, JobIndex, JobName};

@@ -116,22 +116,11 @@ impl ExistingBackend {
             None => matching.clone(),
         };
         cluster.permits(&RUN_PERMISSIONS).await?;
-        let mut pods = Vec::new();
-        if options.permissions.disruption {
-            // The Leases of other runs, for which this run may wait, keep their nodes apart.
-            let runs = Namespace::list(&cluster.client, None).await?;
-            let runs: BTreeSet<String> = runs.into_iter().map(|namespace| namespace.name).collect();
-            let is_of_run =
-                |pod: &Pod| pod.metadata.namespace.as_ref().is_some_and(|name| runs.contains(name));
-            cluster
-                .for_each_pod(|pod| {
-                    if !is_of_run(&pod) {
-                        pods.push(needed_fields(pod));
-                    }
-                })
-                .await?;
-        }
-        let (mut selected, excluded) = select(options, &matching, &pods);
+        let occupants = Occupants {
+            pods: pods_of_others(&cluster, options.permissions.disruption).await?,
+            api_servers: cluster.api_servers().await?,
+        };
+        let (mut selected, excluded) = select(options, &matching, &occupants);
         if selected.is_empty() {
             return Err(no_nodes(options, cluster.name, &first_of(&excluded, MAX_NAMES)));
         }
@@ -292,7 +281,38 @@ impl ExistingBackend {
     }
 }
 
-/// Returns the fields of a pod that [`names_of_other_pods`] reads: a large cluster has more than
+/// What a run must not disturb on the nodes.
+#[derive(Default)]
+struct Occupants {
+    /// Pods that are not of runs.
+    pods: Vec<Pod>,
+    /// Addresses of the API servers.
+    api_servers: BTreeSet<String>,
+}
+
+/// Lists the pods that are not of runs: all of them if nodes may come under pressure, otherwise
+/// those of Kubernetes, by whose static pods control planes are known.
+async fn pods_of_others(cluster: &ClusterClient, disruption: bool) -> Result<Vec<Pod>, ExistingError> {
+    let mut pods = Vec::new();
+    if !disruption {
+        cluster.for_each_pod(Some("kube-system"), |pod| pods.push(needed_fields(pod))).await?;
+        return Ok(pods);
+    }
+    // The Leases of other runs, for which this run may wait, keep their nodes apart.
+    let runs = Namespace::list(&cluster.client, None).await?;
+    let runs: BTreeSet<String> = runs.into_iter().map(|namespace| namespace.name).collect();
+    let is_of_run = |pod: &Pod| pod.metadata.namespace.as_ref().is_some_and(|name| runs.contains(name));
+    cluster
+        .for_each_pod(None, |pod| {
+            if !is_of_run(&pod) {
+                pods.push(needed_fields(pod));
+            }
+        })
+        .await?;
+    Ok(pods)
+}
+
+/// Returns the fields of a pod by which the rules for nodes decide: a large cluster has more than
 /// 100,000 pods.
 fn needed_fields(pod: Pod) -> Pod {
     let (name, namespace) = (pod.metadata.name, pod.metadata.namespace);
@@ -306,12 +326,16 @@ fn needed_fields(pod: Pod) -> Pod {
 }
 
 /// Splits nodes into those that the run uses, and the others with the reason.
-fn select(options: &ExistingOptions, nodes: &[ApiNode], pods: &[Pod]) -> (Vec<SelectedNode>, Vec<String>) {
+fn select(
+    options: &ExistingOptions,
+    nodes: &[ApiNode],
+    occupants: &Occupants,
+) -> (Vec<SelectedNode>, Vec<String>) {
     let NodePermissions { disruption, other_pods, control_planes, privileged } = options.permissions;
     let is_selected = options.node_selector.is_some();
     let filter = NodeFilter { selected: is_selected, disruption, other_pods, control_planes };
     let mut pods_by_node: HashMap<&str, Vec<&Pod>> = HashMap::new();
-    for pod in pods {
+    for pod in &occupants.pods {
         let node = pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref());
         pods_by_node.entry(node.unwrap_or_default()).or_default().push(pod);
     }
@@ -320,12 +344,13 @@ fn select(options: &ExistingOptions, nodes: &[ApiNode], pods: &[Pod]) -> (Vec<Se
         let name = node.name_any();
         let info = node.status.as_ref().and_then(|status| status.node_info.as_ref());
         let version = info.map(|info| parse_version(&info.kubelet_version));
-        match (filter.exclude_reason(node), version) {
+        let on_node = pods_by_node.get(name.as_str()).map(Vec::as_slice).unwrap_or_default();
+        match (filter.exclude_reason(node, on_node, &occupants.api_servers), version) {
             (Some(reason), _) => excluded.push(format!("{name} {reason}")),
             (None, Some(Ok(version))) => {
-                let on_node = pods_by_node.get(name.as_str()).into_iter().flatten().copied();
+                let others = names_of_other_pods(on_node.iter().copied(), &name);
                 let external = ExternalNode {
-                    pressure_forbidden: filter.pressure_forbidden(node, &names_of_other_pods(on_node, &name)),
+                    pressure_forbidden: filter.pressure_forbidden(node, &others),
                     shared_kernel_nodes: Arc::default(),
                     allow_other_pods: is_selected && other_pods,
                     allow_privileged: privileged,
@@ -544,11 +569,11 @@ mod tests {
         };
         let mut nodes: Vec<ApiNode> = (0..1000).map(|nth| node(&format!("a{nth}"), "v1.32.13")).collect();
         nodes.extend([node("b", "v1.31.14"), node("c", "v1.32.0-\u{1b}[2J")]);
-        let (selected, excluded) = select(&options(None), &nodes, &[]);
+        let (selected, excluded) = select(&options(None), &nodes, &Occupants::default());
         assert_eq!(selected.len(), 5);
         assert!(excluded.iter().any(|reason| reason.starts_with("996 other nodes (")), "{excluded:?}");
         assert!(excluded.iter().any(|reason| reason.starts_with("c has an unknown kubelet")), "{excluded:?}");
-        assert_eq!(select(&options(Some("pool=a")), &nodes, &[]).0.len(), 1001);
+        assert_eq!(select(&options(Some("pool=a")), &nodes, &Occupants::default()).0.len(), 1001);
     }
 
     #[test]
@@ -564,7 +589,7 @@ mod tests {
         let nodes: Vec<ApiNode> = (0..10)
             .map(|nth| node(&format!("n{nth}"), if nth < 5 { "v1.32.13" } else { "v1.33.1" }))
             .collect();
-        let selected = select(&options, &nodes, &[]).0;
+        let selected = select(&options, &nodes, &Occupants::default()).0;
         let held = |limit, run: &str| limit_held(selected.iter().collect(), limit, run);
         assert_eq!(held(None, "a").len(), 10);
         assert_eq!(held(Some(2), "a").len(), 4);

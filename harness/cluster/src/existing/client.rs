@@ -1,12 +1,14 @@
 //! Client of an existing cluster.
 
+use std::collections::BTreeSet;
 use std::fmt::Debug;
 
 use k8s_openapi::api::core::v1::Node as ApiNode;
+use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ListMeta;
 use kube::api::{ListParams, Request};
 use kube::client::ClientBuilder;
-use kube::{Client, Config, Resource};
+use kube::{Api, Client, Config, Resource};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
@@ -66,7 +68,7 @@ impl ClusterClient {
     pub async fn nodes(&self, selector: Option<&str>) -> Result<Vec<ApiNode>, ExistingError> {
         let params = ListParams { label_selector: selector.map(str::to_owned), ..ListParams::default() };
         let mut nodes = Vec::new();
-        match (self.list_pages(params, |node| nodes.push(without_images(node))).await, selector) {
+        match (self.list_pages(None, params, |node| nodes.push(without_images(node))).await, selector) {
             (Ok(()), Some(selector)) if nodes.is_empty() => Err(ExistingError::Selector {
                 selector: selector.to_owned(),
                 problem: format!("no node of {} matches", self.name),
@@ -82,16 +84,20 @@ impl ClusterClient {
         }
     }
 
-    /// Lists the pods of the cluster in pages. `keep` receives each of them, before the next page
+    /// Lists the pods of the cluster, or of a namespace, in pages. `keep` receives each of them, before the next page
     /// arrives, so that it can drop the fields that it does not need.
     ///
     /// # Errors
     /// The API server refuses or does not answer.
-    pub async fn for_each_pod<K>(&self, keep: impl FnMut(K)) -> Result<(), ExistingError>
+    pub async fn for_each_pod<K>(
+        &self,
+        namespace: Option<&str>,
+        keep: impl FnMut(K),
+    ) -> Result<(), ExistingError>
     where
         K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug,
     {
-        let listed = self.list_pages(ListParams::default(), keep).await;
+        let listed = self.list_pages(namespace, ListParams::default(), keep).await;
         listed.map_err(|error| self.error("list pods", &error))
     }
 
@@ -111,18 +117,38 @@ impl ClusterClient {
         Ok(pods)
     }
 
+    /// Returns the addresses of the API servers; none if the user may not read them.
+    ///
+    /// # Errors
+    /// The API server does not answer.
+    pub(super) async fn api_servers(&self) -> Result<BTreeSet<String>, ExistingError> {
+        let slices: Api<EndpointSlice> = Api::namespaced(self.client.clone(), "default");
+        let slice = match slices.get("kubernetes").await {
+            Err(kube::Error::Api(status)) if status.code < 500 && status.code != 429 => {
+                return Ok(BTreeSet::new());
+            }
+            found => found.map_err(|error| self.error("read the addresses of the API servers", &error))?,
+        };
+        Ok(slice.endpoints.into_iter().flat_map(|endpoint| endpoint.addresses).collect())
+    }
+
     /// The API server prepares a page while the one before it is decoded.
-    async fn list_pages<K>(&self, params: ListParams, mut keep: impl FnMut(K)) -> Result<(), kube::Error>
+    async fn list_pages<K>(
+        &self,
+        namespace: Option<&str>,
+        params: ListParams,
+        mut keep: impl FnMut(K),
+    ) -> Result<(), kube::Error>
     where
         K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug,
     {
         let params = params.limit(PAGE_SIZE);
-        let mut pending = Some(self.request_page::<K>(&params)?);
+        let mut pending = Some(self.request_page::<K>(namespace, &params)?);
         while let Some(page) = pending.take() {
             let text = page.await.map_err(|error| kube::Error::Service(error.into()))??;
             let Page { metadata, items } = serde_json::from_str(&text).map_err(kube::Error::SerdeError)?;
             if let Some(token) = metadata.continue_.filter(|token| !token.is_empty()) {
-                pending = Some(self.request_page::<K>(&params.clone().continue_token(&token))?);
+                pending = Some(self.request_page::<K>(namespace, &params.clone().continue_token(&token))?);
             }
             let items: Option<Vec<K>> = serde_json::from_str(items.get()).map_err(kube::Error::SerdeError)?;
             items.unwrap_or_default().into_iter().for_each(&mut keep);
@@ -133,9 +159,11 @@ impl ClusterClient {
     /// Starts the request of a page of a list.
     fn request_page<K: Resource<DynamicType = ()>>(
         &self,
+        namespace: Option<&str>,
         params: &ListParams,
     ) -> Result<AbortOnDropHandle<Result<String, kube::Error>>, kube::Error> {
-        let request = Request::new(K::url_path(&(), None)).list(params).map_err(kube::Error::BuildRequest)?;
+        let request = Request::new(K::url_path(&(), namespace)).list(params);
+        let request = request.map_err(kube::Error::BuildRequest)?;
         let client = self.client.clone();
         Ok(AbortOnDropHandle::new(tokio::spawn(async move { client.request_text(request).await })))
     }

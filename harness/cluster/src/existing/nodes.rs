@@ -2,14 +2,23 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use k8s_openapi::api::core::v1::{Node as ApiNode, Taint};
+use k8s_openapi::api::core::v1::{Node as ApiNode, Pod, Taint};
 use kube::ResourceExt;
 
-use crate::node::{PressureForbidden, is_ready};
+use crate::node::{PressureForbidden, is_ready, is_static_pod};
 
-/// Labels of control plane nodes.
-const CONTROL_PLANE_LABELS: [&str; 2] =
-    ["node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"];
+/// Labels of control plane nodes: of kubeadm, also before 1.20, RKE, RKE2 and K3s, kOps, and
+/// MicroK8s.
+const CONTROL_PLANE_LABELS: [&str; 6] = [
+    "node-role.kubernetes.io/control-plane",
+    "node-role.kubernetes.io/master",
+    "node-role.kubernetes.io/controlplane",
+    "node-role.kubernetes.io/etcd",
+    "node-role.kubernetes.io/api-server",
+    "node.kubernetes.io/microk8s-controlplane",
+];
+/// Starts of the names of static pods that only control plane nodes have.
+const CONTROL_PLANE_PODS: [&str; 2] = ["etcd-", "kube-apiserver-"];
 /// Key of the taint of a cordoned node.
 pub const CORDONED: &str = "node.kubernetes.io/unschedulable";
 
@@ -54,8 +63,14 @@ impl NodeFilter {
     ///
     /// Selected nodes are used if they can run pods; control plane nodes only with permission.
     /// Other nodes are not used if they are dedicated to a purpose; a tainted node is used if
-    /// disruption is allowed, as it may be dedicated to evictlab.
-    pub(super) fn exclude_reason(self, node: &ApiNode) -> Option<ExcludeReason> {
+    /// disruption is allowed, as it may be dedicated to evictlab. `pods` are those on the node,
+    /// `api_servers` the addresses of the API servers.
+    pub(super) fn exclude_reason(
+        self,
+        node: &ApiNode,
+        pods: &[&Pod],
+        api_servers: &BTreeSet<String>,
+    ) -> Option<ExcludeReason> {
         let info = node.status.as_ref().and_then(|status| status.node_info.as_ref());
         if info.is_some_and(|info| info.operating_system != "linux") {
             return Some(ExcludeReason::NotLinux);
@@ -63,8 +78,8 @@ impl NodeFilter {
         if !is_ready(node) {
             return Some(ExcludeReason::NotReady);
         }
-        let is_control_plane = CONTROL_PLANE_LABELS.iter().any(|label| node.labels().contains_key(*label));
-        if is_control_plane && !(self.selected && self.control_planes) {
+        let is_permitted = self.selected && self.control_planes;
+        if !is_permitted && is_control_plane(node, pods, api_servers) {
             return Some(ExcludeReason::ControlPlane);
         }
         if self.selected {
@@ -86,6 +101,19 @@ impl NodeFilter {
             _ => Some(PressureForbidden::InUse(others.to_vec())),
         }
     }
+}
+
+/// Returns whether a node is a control plane: by its labels, by an address of an API server, or by
+/// a static pod of the control plane.
+fn is_control_plane(node: &ApiNode, pods: &[&Pod], api_servers: &BTreeSet<String>) -> bool {
+    let has_label = CONTROL_PLANE_LABELS.iter().any(|label| node.labels().contains_key(*label));
+    let addresses = node.status.iter().flat_map(|status| status.addresses.iter().flatten());
+    let is_of_control_plane = |pod: &&Pod| {
+        is_static_pod(pod) && CONTROL_PLANE_PODS.iter().any(|start| pod.name_any().starts_with(start))
+    };
+    has_label
+        || addresses.map(|address| &address.address).any(|address| api_servers.contains(address))
+        || pods.iter().any(is_of_control_plane)
 }
 
 fn taints(node: &ApiNode) -> impl Iterator<Item = &Taint> {
@@ -149,12 +177,29 @@ mod tests {
         let not_ready = node(json!({}), json!({}), "Unknown");
         let mut windows = plain.clone();
         windows.status.as_mut().unwrap().node_info.as_mut().unwrap().operating_system = "windows".to_owned();
+        let labelled = |label: &str| node(json!({label: "true"}), json!({}), "True");
+        let microk8s = labelled("node.kubernetes.io/microk8s-controlplane");
+        let etcd = labelled("node-role.kubernetes.io/etcd");
+        let rke = labelled("node-role.kubernetes.io/controlplane");
+        let at = |address: &str| {
+            let mut node = plain.clone();
+            let addresses = json!([{"type": "InternalIP", "address": address}]);
+            node.status.as_mut().unwrap().addresses = serde_json::from_value(addresses).unwrap();
+            node
+        };
+        let (server, worker) = (at("10.0.0.1"), at("10.0.0.2"));
+        let api_servers = BTreeSet::from(["10.0.0.1".to_owned()]);
         use ExcludeReason::{ControlPlane, Cordoned, NotLinux, NotReady, Tainted};
         // By default; with disruption allowed; selected.
         let rows = [
             (&plain, [None, None, None]),
             (&preferred, [None, None, None]),
             (&control, [Some(ControlPlane); 3]),
+            (&microk8s, [Some(ControlPlane); 3]),
+            (&etcd, [Some(ControlPlane); 3]),
+            (&rke, [Some(ControlPlane); 3]),
+            (&server, [Some(ControlPlane); 3]),
+            (&worker, [None, None, None]),
             (&cordoned, [Some(Cordoned), Some(Cordoned), None]),
             (&dedicated, [Some(Tainted), None, None]),
             (&not_ready, [Some(NotReady); 3]),
@@ -166,11 +211,33 @@ mod tests {
                 NodeFilter { disruption: true, ..NodeFilter::default() },
                 NodeFilter { selected: true, ..NodeFilter::default() },
             ];
-            assert_eq!(filters.map(|filter| filter.exclude_reason(node)), expected, "{node:?}");
+            let reasons = filters.map(|filter| filter.exclude_reason(node, &[], &api_servers));
+            assert_eq!(reasons, expected, "{node:?}");
         }
         let allowed = NodeFilter { control_planes: true, ..NodeFilter::default() };
-        assert_eq!(allowed.exclude_reason(&control), Some(ControlPlane), "it is not selected");
-        assert_eq!(NodeFilter { selected: true, ..allowed }.exclude_reason(&control), None);
+        for node in [&control, &server] {
+            let reason = |filter: NodeFilter| filter.exclude_reason(node, &[], &api_servers);
+            assert_eq!(reason(allowed), Some(ControlPlane), "it is not selected");
+            assert_eq!(reason(NodeFilter { selected: true, ..allowed }), None);
+        }
+    }
+
+    #[test]
+    fn static_pods_of_the_control_plane_exclude_a_node() {
+        let plain = node(json!({}), json!({}), "True");
+        let rows = [
+            ("etcd-n", "Node", Some(ExcludeReason::ControlPlane)),
+            ("kube-apiserver-n", "Node", Some(ExcludeReason::ControlPlane)),
+            ("kube-proxy-n", "Node", None),
+            ("etcd-0", "StatefulSet", None),
+        ];
+        for (name, owner, expected) in rows {
+            let owners = json!([{"apiVersion": "v1", "kind": owner, "name": "n", "uid": "u"}]);
+            let pod = json!({"metadata": {"name": name, "ownerReferences": owners}});
+            let pod: Pod = serde_json::from_value(pod).unwrap();
+            let filter = NodeFilter { selected: true, ..NodeFilter::default() };
+            assert_eq!(filter.exclude_reason(&plain, &[&pod], &BTreeSet::new()), expected, "{name}");
+        }
     }
 
     #[test]

@@ -36,6 +36,10 @@ pub const RUN_PERMISSIONS: [Permission; 8] = [
     ("resourcequotas", &["create"]),
 ];
 
+/// Permissions that runs use if they have them: the addresses of the API servers show which nodes
+/// are control planes.
+pub const OPTIONAL_PERMISSIONS: [Permission; 1] = [("endpointslices.discovery.k8s.io", &["get"])];
+
 /// Permissions that only some cases need, in their namespaces.
 pub const CASE_PERMISSIONS: [Permission; 8] = [
     ("pods/log", &["get"]),

@@ -18,7 +18,7 @@ pub use error::{ConfigureError, NodeError};
 pub use external::{ExternalNode, PressureForbidden};
 pub use file_systems::{FileSystemsError, NodeFileSystems};
 pub use metrics::MetricLine;
-pub(crate) use other_pods::{has_not_ended, names_of_other_pods};
+pub(crate) use other_pods::{has_not_ended, is_static_pod, names_of_other_pods};
 pub use proxy::KubeletProxy;
 pub use readiness::{is_ready, last_heartbeat};
 pub(crate) use readiness::{ready_messages, wait_until_ready};

@@ -9,11 +9,18 @@ pub(crate) fn names_of_other_pods<'a>(pods: impl IntoIterator<Item = &'a Pod>, n
     let on_node = |pod: &&Pod| {
         has_not_ended(pod) && pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref()) == Some(node)
     };
-    let is_node_pod = |pod: &&Pod| {
-        pod.owner_references().iter().any(|owner| ["DaemonSet", "Node"].contains(&owner.kind.as_str()))
-    };
+    let is_node_pod = |pod: &&Pod| is_static_pod(pod) || has_owner(pod, "DaemonSet");
     let name = |pod: &Pod| format!("{}/{}", pod.namespace().unwrap_or_default(), pod.name_any());
     pods.into_iter().filter(on_node).filter(|pod| !is_node_pod(pod)).map(name).collect()
+}
+
+/// Returns whether a pod is the mirror pod of a static pod.
+pub(crate) fn is_static_pod(pod: &Pod) -> bool {
+    has_owner(pod, "Node")
+}
+
+fn has_owner(pod: &Pod, kind: &str) -> bool {
+    pod.owner_references().iter().any(|owner| owner.kind == kind)
 }
 
 /// Returns whether a pod has not ended; it may not have started either.

@@ -1,6 +1,8 @@
 //! The objects of a Job.
 
-use evictlab_cluster::{CASE_PERMISSIONS, JOB_VARIABLE, JobName, Permission, RUN_PERMISSIONS};
+use evictlab_cluster::{
+    CASE_PERMISSIONS, JOB_VARIABLE, JobName, OPTIONAL_PERMISSIONS, Permission, RUN_PERMISSIONS,
+};
 use evictlab_report::exit_code::{BAD_INPUT, CHANGED, FAILED, INCONCLUSIVE};
 use serde_json::{Value, json};
 
@@ -51,7 +53,7 @@ pub fn manifest(options: &JobOptions) -> Vec<Value> {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "ClusterRole",
         "metadata": {"name": cluster_name, "labels": labels},
-        "rules": RUN_PERMISSIONS.iter().chain(&CASE_PERMISSIONS).map(rule).collect::<Vec<_>>(),
+        "rules": permissions().map(rule).collect::<Vec<_>>(),
     }));
     objects.push(json!({
         "apiVersion": "rbac.authorization.k8s.io/v1",
@@ -76,6 +78,11 @@ pub fn manifest(options: &JobOptions) -> Vec<Value> {
 pub fn to_yaml(objects: &[Value]) -> Result<String, serde_yaml::Error> {
     let documents: Vec<String> = objects.iter().map(serde_yaml::to_string).collect::<Result<_, _>>()?;
     Ok(documents.join("---\n"))
+}
+
+/// Permissions of the Job's runs.
+fn permissions() -> impl Iterator<Item = &'static Permission> {
+    RUN_PERMISSIONS.iter().chain(&OPTIONAL_PERMISSIONS).chain(&CASE_PERMISSIONS)
 }
 
 fn rule((resource, verbs): &Permission) -> Value {
@@ -226,12 +233,12 @@ mod tests {
         let paragraph =
             page.split("*Required RBAC permissions*").nth(1).unwrap().split("\n\n").next().unwrap();
         let words = paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
-        for (resource, verbs) in RUN_PERMISSIONS.iter().chain(&CASE_PERMISSIONS) {
+        for (resource, verbs) in permissions() {
             let verbs: Vec<String> = verbs.iter().map(|verb| format!("`{verb}`")).collect();
             let sentence = format!("{} on {resource}", verbs.join(", "));
             assert!(words.contains(&sentence), "{sentence} is not in {words}");
         }
         let documented = words.matches(" on ").count();
-        assert_eq!(documented, RUN_PERMISSIONS.len() + CASE_PERMISSIONS.len(), "{words}");
+        assert_eq!(documented, permissions().count(), "{words}");
     }
 }
