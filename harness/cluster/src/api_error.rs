@@ -1,5 +1,28 @@
 //! Short messages of client errors.
 
+use std::error::Error;
+
+/// Answers that are not read to their end.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum AnswerError {
+    /// An answer, or a line of a stream, is too long.
+    #[error("the answer to {request} has more than {mebibytes} MiB")]
+    TooLong {
+        /// Method and path of the request.
+        request: String,
+        /// Maximum length in MiB.
+        mebibytes: usize,
+    },
+    /// A list has too many pages.
+    #[error("the list {path} has more than {pages} pages")]
+    TooManyPages {
+        /// Path of the list.
+        path: String,
+        /// Maximum number of pages.
+        pages: usize,
+    },
+}
+
 /// Message of an API error without the client's wrapping: the API server's own message, or the
 /// innermost cause of a failed connection.
 pub fn api_error_message(error: &kube::Error) -> String {
@@ -14,18 +37,25 @@ pub fn api_error_message(error: &kube::Error) -> String {
 pub(crate) fn is_unavailable(error: &kube::Error) -> bool {
     match error {
         kube::Error::Api(status) => status.code == 429 || status.code >= 500,
-        _ => true,
+        // Another attempt would read as much again.
+        other => !causes(other).any(|cause| cause.is::<AnswerError>()),
     }
 }
 
 /// Innermost cause of an error, such as "Connection refused". The errors around the cause only
 /// repeat that a request failed.
-pub(crate) fn first_cause(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut cause: &(dyn std::error::Error + 'static) = error;
-    while let Some(source) = cause.source() {
-        cause = source;
-    }
-    cause.to_string()
+pub(crate) fn first_cause(error: &(dyn Error + 'static)) -> String {
+    causes(error).last().map(ToString::to_string).unwrap_or_default()
+}
+
+/// An error and its sources.
+fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    let mut next = Some(error);
+    std::iter::from_fn(move || {
+        let cause = next?;
+        next = cause.source();
+        Some(cause)
+    })
 }
 
 #[cfg(test)]

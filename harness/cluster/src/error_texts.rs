@@ -11,6 +11,7 @@ use error_row::row;
 use evictlab_rules::{KubeletVersion, VersionError};
 use kube::core::Status;
 
+use crate::api_error::AnswerError;
 use crate::images::stress_image::{BuildError, LoadError};
 use crate::images::update::{DownloadError, ReleasesError, UpdateError};
 use crate::images::{ContainerdError, ImageCatalogError, ImageLoadError, PullError, ResolveError};
@@ -216,6 +217,8 @@ fn nodes() -> Vec<String> {
         }),
         row(NodeError::Image(ImageLoadError::Docker(no_socket()))),
         row(NodeError::Api { operation, node: node(), source: refused_by_server() }),
+        row(AnswerError::TooLong { request: text("GET /api/v1/pods"), mebibytes: 256 }),
+        row(AnswerError::TooManyPages { path: text("/api/v1/pods"), pages: 2000 }),
         row(NodeError::NoAnswer { operation, node: node(), seconds: 10 }),
         row(NodeError::InvalidResponse { operation, node: node(), problem: text("missing field `node`") }),
         row(ConfigureError::Node(NodeError::NotManaged(node()))),

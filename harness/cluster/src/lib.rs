@@ -31,10 +31,11 @@
 //! | 4 | [`images`]: node images and case images; `probe`: pods that test a node; `run_lease`: the Lease of a run |
 //! | 3 | `docker`: Docker API; [`workload`]: namespaces and pods |
 //! | 2 | `owner`: the process that owns a cluster |
-//! | 1 | [`wait`], `api_client`, `api_error`, `job_index`, `kubelet`, `loop_file_system`, `meminfo`, `sha256` |
+//! | 1 | [`wait`], `answer_limit`, `api_client`, `api_error`, `job_index`, `kubelet`, `loop_file_system`, `meminfo`, `sha256` |
 
 #![deny(unreachable_pub)]
 
+mod answer_limit;
 mod api_client;
 mod api_error;
 mod backend;

@@ -16,11 +16,14 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::permissions::{self, Permission};
 use super::request_limit::RequestLimit;
-use crate::api_error::api_error_message;
+use crate::answer_limit::AnswerLimit;
+use crate::api_error::{AnswerError, api_error_message};
 use crate::error::ExistingError;
 
 /// Number of objects in a page of a list.
 const PAGE_SIZE: u32 = 500;
+/// Maximum number of pages of a list: a million objects.
+const MAX_PAGES: usize = 2_000;
 
 /// A client of an existing cluster.
 #[derive(Clone)]
@@ -33,12 +36,13 @@ pub struct ClusterClient {
     pub client: Client,
 }
 
-/// Creates a client that sends a limited number of requests at a time.
+/// Creates a client that sends a limited number of requests at a time, and reads answers of a
+/// limited length.
 ///
 /// # Errors
 /// The certificates of the configuration are invalid.
 pub(super) fn limited_client(config: Config) -> Result<Client, kube::Error> {
-    Ok(ClientBuilder::try_from(config)?.with_layer(&RequestLimit::default()).build())
+    Ok(ClientBuilder::try_from(config)?.with_layer(&RequestLimit::default()).with_layer(&AnswerLimit).build())
 }
 
 /// Removes the list of images, which is most of a node.
@@ -144,7 +148,13 @@ impl ClusterClient {
     {
         let params = params.limit(PAGE_SIZE);
         let mut pending = Some(self.request_page::<K>(namespace, &params)?);
+        let mut pages = 0;
         while let Some(page) = pending.take() {
+            pages += 1;
+            if pages > MAX_PAGES {
+                let (path, pages) = (K::url_path(&(), namespace), MAX_PAGES);
+                return Err(kube::Error::Service(AnswerError::TooManyPages { path, pages }.into()));
+            }
             let text = page.await.map_err(|error| kube::Error::Service(error.into()))??;
             let Page { metadata, items } = serde_json::from_str(&text).map_err(kube::Error::SerdeError)?;
             if let Some(token) = metadata.continue_.filter(|token| !token.is_empty()) {
@@ -188,5 +198,26 @@ impl ClusterClient {
             }
             error => ExistingError::Api { cluster, server, operation, problem: api_error_message(error) },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kube::client::Body;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_list_without_an_end_is_an_error() {
+        let service = tower::service_fn(async |_: http::Request<Body>| {
+            let page = r#"{"metadata": {"continue": "more"}, "items": []}"#;
+            Ok::<_, std::convert::Infallible>(http::Response::new(Body::from(page.as_bytes().to_vec())))
+        });
+        let client = Client::new(service, "default");
+        let cluster = ClusterClient { name: "c".to_owned(), server: "https://c".to_owned(), client };
+        assert_eq!(
+            cluster.nodes(None).await.unwrap_err().to_string(),
+            "failed to list nodes of cluster c at https://c: the list /api/v1/nodes has more than 2000 pages"
+        );
     }
 }

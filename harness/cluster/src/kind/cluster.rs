@@ -8,6 +8,7 @@ use std::time::Duration;
 use futures::future::try_join_all;
 use jiff::{SignedDuration, Timestamp};
 use kube::Client;
+use kube::client::ClientBuilder;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use tokio_util::sync::CancellationToken;
 
@@ -21,6 +22,7 @@ use super::skew::KubeletGroup;
 use super::start_watch::StartWatch;
 use super::state_dir::StateDir;
 use super::workers::{all_workers, find_own_disks, install_kubelets, select_workers, verify_versions};
+use crate::answer_limit::AnswerLimit;
 use crate::api_client::apply_client_settings;
 use crate::docker::{Container, Docker, DockerError};
 use crate::error::{ClusterError, KindError};
@@ -367,7 +369,8 @@ pub(super) async fn client(state: &StateDir, name: &str) -> Result<Client, Clust
         .await
         .map_err(|error| failed(error.to_string()))?;
     apply_client_settings(&mut config);
-    Client::try_from(config).map_err(|error| failed(error.to_string()))
+    let builder = ClientBuilder::try_from(config).map_err(|error| failed(error.to_string()))?;
+    Ok(builder.with_layer(&AnswerLimit).build())
 }
 
 /// Adds the ids of the containers to the state file while kind creates them: nodes without a record
