@@ -98,7 +98,7 @@ impl Cluster {
         let kubeconfig = state.create_kubeconfig(&name)?;
         let ClusterProgress { step, warning } = progress;
         let mut watch = StartWatch::new(docker, &name);
-        let creation = command::create(&name, &config, &kubeconfig, cancel, step);
+        let creation = command::create(&record, &config, &kubeconfig, cancel, step);
         let created = tokio::select! {
             created = creation => created,
             never = record_node_ids(docker, state, record.clone()) => match never {},

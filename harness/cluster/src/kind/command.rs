@@ -9,7 +9,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::kind_processes;
+use super::kind_processes::{self, KindProcesses};
+use super::record::ClusterRecord;
 use crate::error::{KindError, OLDEST_KIND};
 
 /// Maximum number of lines of the output that are kept.
@@ -36,16 +37,17 @@ pub async fn version() -> Result<semver::Version, KindError> {
 /// Creates a cluster; returns when kind exits, before the nodes are ready. `progress` receives one
 /// line per step.
 pub(super) async fn create(
-    name: &str,
+    record: &ClusterRecord,
     config: &Path,
     kubeconfig: &Path,
     cancel: &CancellationToken,
     progress: impl FnMut(&str),
 ) -> Result<(), KindError> {
     let (config, kubeconfig) = (config.to_string_lossy(), kubeconfig.to_string_lossy());
+    let name = &record.cluster;
     let arguments =
         ["create", "cluster", "--name", name, "--config", &config, "--kubeconfig", &kubeconfig, "--retain"];
-    match run(&arguments, Some(name), cancel, progress).await {
+    match run(&arguments, Some(KindProcesses::of_record(record)), cancel, progress).await {
         Err(KindError::Failed { output, .. })
             if output.contains("already exist for a cluster with the name") =>
         {
@@ -56,10 +58,14 @@ pub(super) async fn create(
 }
 
 /// Deletes a cluster. A cluster that does not exist is not an error.
-pub(super) async fn delete(name: &str, kubeconfig: &Path) -> Result<(), KindError> {
+pub(super) async fn delete(
+    name: &str,
+    kubeconfig: &Path,
+    processes: &KindProcesses,
+) -> Result<(), KindError> {
     let kubeconfig = kubeconfig.to_string_lossy();
     let arguments = ["delete", "cluster", "--name", name, "--kubeconfig", &kubeconfig];
-    run(&arguments, Some(name), &CancellationToken::new(), |_| {}).await.map(drop)
+    run(&arguments, Some(processes.clone()), &CancellationToken::new(), |_| {}).await.map(drop)
 }
 
 /// Runs kind and returns its output.
@@ -67,10 +73,10 @@ pub(super) async fn delete(name: &str, kubeconfig: &Path) -> Result<(), KindErro
 /// kind runs in its own process group, so that Ctrl-C in a terminal only reaches evictlab. On
 /// cancellation only kind itself is stopped: Docker would continue the work of an interrupted
 /// `docker run` on a container that is not listed yet. [`super::delete`] waits for the children of
-/// kind, which it finds by the environment variable with the name of the `cluster`.
+/// kind, which it finds by the environment variable of `processes`.
 async fn run(
     arguments: &[&str],
-    cluster: Option<&str>,
+    processes: Option<KindProcesses>,
     cancel: &CancellationToken,
     progress: impl FnMut(&str),
 ) -> Result<String, KindError> {
@@ -83,13 +89,10 @@ async fn run(
         .stdin_null()
         .stderr_to_stdout()
         .unchecked()
-        .before_spawn({
-            let cluster = cluster.map(str::to_owned);
-            move |command| {
-                command.process_group(0);
-                command.envs(cluster.iter().map(|cluster| (kind_processes::VARIABLE, cluster)));
-                Ok(())
-            }
+        .before_spawn(move |command| {
+            command.process_group(0);
+            command.envs(processes.iter().map(|processes| (kind_processes::VARIABLE, &processes.value)));
+            Ok(())
         })
         .reader()
         .map_err(failed)?;

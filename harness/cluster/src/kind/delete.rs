@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use super::command;
 use super::containers::containers;
 use super::heartbeat::ExaminedOwner;
+use super::kind_processes::KindProcesses;
 use super::ownership::is_own;
 use super::record::{ClusterRecord, ClusterState};
 use super::state_dir::StateDir;
-use super::{command, kind_processes};
 use crate::docker::Docker;
 use crate::error::ClusterError;
 use crate::wait::{self, Probe};
@@ -36,7 +37,7 @@ pub async fn claim(docker: &Docker, state: &StateDir, record: &ClusterRecord) ->
             if !is_own(docker, &remains, &containers(docker, name).await?).await {
                 return Err(ClusterError::Exists(name.clone()));
             }
-            delete(docker, state, name).await?;
+            delete_of_run(docker, state, name, &remains.run).await?;
         }
     }
     match state.claim(record)? {
@@ -47,9 +48,22 @@ pub async fn claim(docker: &Docker, state: &StateDir, record: &ClusterRecord) ->
 
 /// Deletes a cluster with its state files, even while a killed run is still creating it: kind is
 /// stopped, and the containers of its `docker` commands are removed until the last one has exited.
+/// Other runs may be creating a cluster of this name on another daemon: their kind is not stopped.
 pub async fn delete(docker: &Docker, state: &StateDir, name: &str) -> Result<(), ClusterError> {
-    kind_processes::stop(name).await;
-    let deleted_by_kind = command::delete(name, &state.kubeconfig(name)).await;
+    let run = state.read(name).map(|record| record.run).unwrap_or_default();
+    delete_of_run(docker, state, name, &run).await
+}
+
+/// Deletes a cluster of a run, as [`delete`].
+pub(super) async fn delete_of_run(
+    docker: &Docker,
+    state: &StateDir,
+    name: &str,
+    run: &str,
+) -> Result<(), ClusterError> {
+    let kind = KindProcesses::of(name, run, docker.id());
+    kind.stop().await;
+    let deleted_by_kind = command::delete(name, &state.kubeconfig(name), &kind).await;
     let (mut idle, mut docker_error) = (0, None);
     let deleted = wait::until(DELETION_TIMEOUT, Duration::from_millis(250), async || {
         let remaining = match containers(docker, name).await {
@@ -59,7 +73,7 @@ pub async fn delete(docker: &Docker, state: &StateDir, name: &str) -> Result<(),
                 return Probe::Pending("Docker does not answer".to_owned());
             }
         };
-        let processes = kind_processes::list(name);
+        let processes = kind.list();
         idle = if remaining.is_empty() && processes.is_empty() { idle + 1 } else { 0 };
         if idle == IDLE_CHECKS {
             return Probe::Done(());

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::cluster::Cluster;
 use super::containers::{KIND_LABEL, are_stopped, containers};
-use super::delete::delete;
+use super::delete::delete_of_run;
 use super::heartbeat::ExaminedOwner;
 use super::name::ClusterName;
 use super::ownership::{is_of_record, is_own, stored_record};
@@ -161,7 +161,7 @@ async fn remove(docker: &Docker, state: &StateDir, found: &ClusterRecord) -> Res
     if !is_own(docker, found, &containers(docker, &found.cluster).await?).await {
         return Ok(Removal::Kept("another program has created its nodes again"));
     }
-    delete(docker, state, &found.cluster).await?;
+    delete_of_run(docker, state, &found.cluster, &found.run).await?;
     Ok(Removal::Removed)
 }
 

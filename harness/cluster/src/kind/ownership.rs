@@ -1,7 +1,7 @@
 //! Proof that containers are the nodes of a cluster of evictlab: any program may create a kind
 //! cluster with the name of one that is gone.
 
-use super::kind_processes;
+use super::kind_processes::KindProcesses;
 use super::record::{ClusterRecord, NODE_FILE};
 use crate::docker::{Container, Docker};
 
@@ -38,5 +38,44 @@ pub(super) async fn stored_record(
 pub(super) fn is_of_record(record: &ClusterRecord, containers: &[Container]) -> bool {
     record.cluster.contains(&record.run)
         || containers.iter().any(|container| record.node_ids.contains(&container.id))
-        || !kind_processes::list(&record.cluster).is_empty()
+        || !KindProcesses::of_record(record).list().is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::super::kind_processes::VARIABLE;
+    use super::*;
+    use crate::docker::{ContainerState, StandIn};
+    use crate::owner::Owner;
+
+    #[tokio::test]
+    async fn a_cluster_that_another_run_is_creating_is_not_that_of_a_dead_run_of_its_name() {
+        let cluster = format!("ownership-test-{}", std::process::id());
+        let record = |run: &str| ClusterRecord::new("daemon", &cluster, run, Owner::current(), Vec::new());
+        let (dead, creating) = (record("dead"), record("creating"));
+        let processes = KindProcesses::of_record(&creating);
+        let kind = Command::new("sleep").arg("60").env(VARIABLE, &processes.value).spawn();
+        let mut kind = kind.unwrap();
+        while processes.list().is_empty() {
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+        let docker = StandIn::start(ContainerState::default()).docker();
+        let node = Container {
+            id: "1".to_owned(),
+            name: format!("{cluster}-control-plane"),
+            labels: Default::default(),
+            running: true,
+            paused: false,
+            created: None,
+        };
+        let is_own = [
+            is_own(&docker, &creating, std::slice::from_ref(&node)).await,
+            is_own(&docker, &dead, std::slice::from_ref(&node)).await,
+        ];
+        kind.kill().unwrap();
+        kind.wait().unwrap();
+        assert_eq!(is_own, [true, false]);
+    }
 }
