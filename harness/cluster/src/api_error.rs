@@ -36,10 +36,15 @@ pub fn api_error_message(error: &kube::Error) -> String {
 /// busy, or has an error of its own.
 pub(crate) fn is_unavailable(error: &kube::Error) -> bool {
     match error {
-        kube::Error::Api(status) => status.code == 429 || status.code >= 500,
+        kube::Error::Api(status) => is_temporary_status(status.code),
         // Another attempt would read as much again.
         other => !causes(other).any(|cause| cause.is::<AnswerError>()),
     }
+}
+
+/// Reports whether an error of the API server may pass.
+pub(crate) fn is_temporary_status(code: u16) -> bool {
+    code == 429 || code >= 500
 }
 
 /// Innermost cause of an error, such as "Connection refused". The errors around the cause only

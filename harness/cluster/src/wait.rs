@@ -49,17 +49,30 @@ where
     }
 }
 
+/// Time for which the preparation of a run on an existing cluster repeats a request during an
+/// outage of the API server: as long as the run may keep its nodes without renewing its Lease.
+pub(crate) const OUTAGE_TIMEOUT: Duration = Duration::from_secs(100);
+
 /// Sends a request again while the API server does not answer or reports an internal error, for up
 /// to `timeout`.
 pub(crate) async fn retry_while_unavailable<T>(
     timeout: Duration,
-    mut send: impl AsyncFnMut() -> Result<T, kube::Error>,
+    send: impl AsyncFnMut() -> Result<T, kube::Error>,
 ) -> Result<T, kube::Error> {
+    retry_while(timeout, is_unavailable, send).await
+}
+
+/// Repeats an operation while its error is temporary, for up to `timeout`.
+pub(crate) async fn retry_while<T, E>(
+    timeout: Duration,
+    is_temporary: impl Fn(&E) -> bool,
+    mut operation: impl AsyncFnMut() -> Result<T, E>,
+) -> Result<T, E> {
     const INTERVAL: Duration = Duration::from_millis(500);
     let began = Instant::now();
     loop {
-        match send().await {
-            Err(error) if is_unavailable(&error) && began.elapsed() < timeout => {
+        match operation().await {
+            Err(error) if is_temporary(&error) && began.elapsed() < timeout => {
                 tokio::time::sleep(INTERVAL).await;
             }
             answer => return answer,

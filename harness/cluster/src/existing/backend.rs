@@ -169,7 +169,7 @@ impl ExistingBackend {
     /// Creates the namespace and the Lease of the run, holds its nodes, and probes each of them
     /// from a pod. Nodes that cannot be probed are not used, unless no node of a version remains.
     async fn prepare(&self, step: &dyn Fn(&str)) -> Result<ExistingHandle, ExistingError> {
-        self.report(step).await?;
+        self.report(step).await;
         let ClusterClient { name, client, .. } = &self.cluster;
         let guards = self.selected.first().map(|node| node.external.guards()).unwrap_or_default();
         let pods = Arc::new(ProbePods::create(client, &self.run, NamespacePurpose::Lease, guards).await?);
@@ -256,7 +256,7 @@ impl ExistingBackend {
     }
 
     /// Reports the selected nodes, the excluded nodes, and other runs in the cluster.
-    async fn report(&self, step: &dyn Fn(&str)) -> Result<(), ExistingError> {
+    async fn report(&self, step: &dyn Fn(&str)) {
         let names: Vec<String> = self.selected.iter().map(|selected| selected.name.clone()).collect();
         step(&format!(
             "{} at {}: {}",
@@ -267,7 +267,12 @@ impl ExistingBackend {
         if !self.excluded.is_empty() {
             step(&format!("not used: {}", first_of(&self.excluded, MAX_NAMES)));
         }
-        for other in list_leftovers(&self.cluster).await? {
+        // A run does not depend on them, and does not end because they cannot be listed.
+        let others = list_leftovers(&self.cluster).await.unwrap_or_else(|error| {
+            step(&format!("other runs are not known: {error}"));
+            Vec::new()
+        });
+        for other in others {
             let namespaces = count(other.namespaces, "namespace");
             step(&match other.left_alone {
                 Some(reason) => format!("run {} uses this cluster, too ({namespaces}; {reason})", other.run),
@@ -277,7 +282,6 @@ impl ExistingBackend {
                 ),
             });
         }
-        Ok(())
     }
 }
 
@@ -653,6 +657,66 @@ mod tests {
         nodes.pop();
         assert_eq!(best(&nodes), [false]);
         assert_eq!(best(&[]), [false; 0]);
+    }
+
+    /// A client of a cluster whose API server does not answer for a minute from the nth request on.
+    fn with_outage(cluster: &evictlab_embedded::Cluster, nth: usize, code: Option<u16>) -> Client {
+        let requests = std::sync::atomic::AtomicUsize::new(0);
+        let began = std::sync::OnceLock::new();
+        let is_unavailable = Arc::new(move || {
+            let is_first = requests.fetch_add(1, std::sync::atomic::Ordering::Relaxed) < nth;
+            !is_first && began.get_or_init(Instant::now).elapsed() < Duration::from_secs(60)
+        });
+        let server = Client::new(cluster.router(), "default");
+        let service = tower::service_fn(move |request: http::Request<kube::client::Body>| {
+            let (server, is_unavailable) = (server.clone(), is_unavailable.clone());
+            async move {
+                if !is_unavailable() {
+                    return server.send(request).await;
+                }
+                let Some(code) = code else {
+                    let refused = std::io::Error::from(std::io::ErrorKind::ConnectionRefused);
+                    return Err(kube::Error::Service(refused.into()));
+                };
+                let status =
+                    serde_json::json!({"kind": "Status", "status": "Failure", "message": "no", "code": code});
+                let body = kube::client::Body::from(status.to_string().into_bytes());
+                http::Response::builder().status(code).body(body).map_err(kube::Error::HttpError)
+            }
+        });
+        Client::new(service, "default")
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_preparation_of_a_run_outlives_an_outage_of_a_minute() {
+        let node = evictlab_embedded::NodeOptions::new("n".to_owned(), "v1.32.13".parse().unwrap());
+        let options = evictlab_embedded::Options::new(0, jiff::Timestamp::UNIX_EPOCH, vec![node]);
+        let cluster = Arc::new(evictlab_embedded::Cluster::new(options).unwrap());
+        let live = cluster.clone();
+        let _driver =
+            tokio_util::task::AbortOnDropHandle::new(tokio::spawn(async move { live.live().await }));
+        crate::node::wait_until_ready(&Client::new(cluster.router(), "default"), 1).await.unwrap();
+        for (nth, code) in (0..40).flat_map(|nth| [(nth, Some(503)), (nth, None)]) {
+            let client = with_outage(&cluster, nth, code);
+            let external = dedicated(1, 1).remove(0).external;
+            let version = "v1.32.13".parse().unwrap();
+            let backend = ExistingBackend {
+                run: format!("run{nth}"),
+                cluster: ClusterClient { name: "c".to_owned(), server: String::new(), client },
+                selected: vec![SelectedNode { name: "n".to_owned(), version, external }],
+                excluded: Vec::new(),
+                one_host: false,
+                max_starved_nodes: 1,
+                nodes_per_version: None,
+                probe_image: "agnhost:2.52".to_owned(),
+                plans: Vec::new(),
+            };
+            let images = ["busybox:1.36".to_owned()];
+            let opened = backend.open(&images, &CancellationToken::new(), &|_| {}).await;
+            let handle = opened.unwrap_or_else(|error| panic!("{code:?} from request {nth} on: {error}"));
+            assert_eq!(handle.nodes.len(), 1);
+            assert!(handle.end().await.error.is_none());
+        }
     }
 
     #[tokio::test(start_paused = true)]

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::error::ProbeError;
-use crate::wait::{self, Probe, StalledError, WatchBackoff};
+use crate::wait::{self, OUTAGE_TIMEOUT, Probe, StalledError, WatchBackoff, retry_while};
 use crate::workload::{Namespace, NamespaceGuards, NamespacePurpose, Placement, StageError, pod_manifest};
 
 /// Default of [`ProbePod::timeout`]: a pull from a remote registry shows no progress.
@@ -35,7 +35,7 @@ impl ProbePods {
     /// has a deadline, and no controller creates one.
     ///
     /// # Errors
-    /// The API server refuses the namespace or does not answer.
+    /// The API server refuses the namespace or does not answer for [`OUTAGE_TIMEOUT`].
     pub async fn create(
         client: &Client,
         run: &str,
@@ -43,7 +43,9 @@ impl ProbePods {
         guards: NamespaceGuards,
     ) -> Result<Self, StageError> {
         let guards = NamespaceGuards { max_pods: None, ..guards };
-        Ok(Self::watch(Namespace::create(client, run, purpose, guards).await?))
+        // A request that failed may have created one: it is deleted with those of the run.
+        let create = async || Namespace::create(client, run, purpose, guards).await;
+        Ok(Self::watch(retry_while(OUTAGE_TIMEOUT, StageError::is_unavailable, create).await?))
     }
 
     fn watch(namespace: Namespace) -> Self {
@@ -74,7 +76,8 @@ impl ProbePods {
         let placement = Placement::bound(&self.namespace.name, pod.node, &same_name);
         let (node, name) = (pod.node.to_owned(), pod.name.clone());
         let failed = |reason: String| ProbeError::Pod { node, name, reason };
-        let created = self.namespace.create_pod(&pod_manifest(&pod.manifest(), &placement)).await?;
+        let manifest = pod_manifest(&pod.manifest(), &placement);
+        let created = self.create_pod(&pod.name, &manifest).await?;
         let reference = ObjectRef::new(&pod.name).within(&self.namespace.name);
         // An earlier pod may have had the same name.
         let created = |found: &Arc<Pod>| found.metadata.uid.as_deref() == created["metadata"]["uid"].as_str();
@@ -88,6 +91,19 @@ impl ProbePods {
             }
             Err(stalled) => Err(failed(stalled.to_string())),
         }
+    }
+
+    /// Creates a pod, also after an outage of the API server.
+    async fn create_pod(&self, name: &str, manifest: &Value) -> Result<Value, StageError> {
+        let mut is_repeated = false;
+        let create = async || {
+            // The request that failed may have created the pod.
+            if std::mem::replace(&mut is_repeated, true) {
+                self.namespace.delete_pod_now(name).await?;
+            }
+            self.namespace.create_pod(manifest).await
+        };
+        retry_while(OUTAGE_TIMEOUT, StageError::is_unavailable, create).await
     }
 
     /// Returns when the node has the image of the pod. The container may fail.

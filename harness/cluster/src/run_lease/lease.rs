@@ -27,6 +27,7 @@ use super::record::{
 use super::server_clock::ServerClock;
 use crate::api_error::api_error_message;
 use crate::owner::Owner;
+use crate::wait::{OUTAGE_TIMEOUT, retry_while_unavailable};
 use crate::workload::{Namespace, OWNER_ANNOTATION, RUN_LABEL};
 
 /// Time without renewal after which a run does not use its nodes any longer: before other runs may
@@ -147,13 +148,19 @@ impl RunLease {
     /// Creates the Lease of a run in its namespace, without nodes, and begins to renew it.
     ///
     /// # Errors
-    /// The API server refuses or does not answer.
+    /// The API server refuses, or does not answer for [`OUTAGE_TIMEOUT`].
     pub(crate) async fn create(namespace: &Namespace, run: &str) -> Result<Self, kube::Error> {
         let client = namespace.client().clone();
-        let clock = ServerClock::read(&client).await?;
+        let read = async || ServerClock::read(&client).await;
+        let clock = retry_while_unavailable(OUTAGE_TIMEOUT, read).await?;
         let api: Api<Lease> = Api::namespaced(client.clone(), &namespace.name);
+        // The first request, which may have created the Lease although it failed.
         let sent = Moment::now();
-        api.create(&PostParams::default(), &new_lease(run, clock)).await?;
+        let create = async || api.create(&PostParams::default(), &new_lease(run, clock)).await;
+        match retry_while_unavailable(OUTAGE_TIMEOUT, create).await {
+            Err(kube::Error::Api(status)) if status.code == 409 => {}
+            created => created.map(drop)?,
+        }
         let (sender, lost) = watch::channel(None);
         let renewals = Arc::new(Renewals::new(api.clone(), clock, sent));
         let renewing = renewals.clone();
@@ -166,8 +173,22 @@ impl RunLease {
     /// the other runs.
     ///
     /// # Errors
-    /// The API server refuses or does not answer.
+    /// The API server refuses, or does not answer for [`OUTAGE_TIMEOUT`]; the Lease is lost.
     pub(crate) async fn hold(
+        &self,
+        wanted: &BTreeSet<String>,
+        choose: impl Fn(&BTreeSet<String>) -> Option<BTreeSet<String>>,
+        step: &dyn Fn(&str),
+    ) -> Result<HeldNodes, kube::Error> {
+        tokio::select! {
+            biased;
+            // Another run may have the nodes that this one has claimed.
+            lost = self.lost() => Err(kube::Error::Service(lost.into())),
+            held = self.claim_until_held(wanted, choose, step) => held,
+        }
+    }
+
+    async fn claim_until_held(
         &self,
         wanted: &BTreeSet<String>,
         choose: impl Fn(&BTreeSet<String>) -> Option<BTreeSet<String>>,
@@ -214,7 +235,8 @@ impl RunLease {
     ) -> Result<BTreeMap<String, NodeUse>, kube::Error> {
         let others = self.other_active_runs().await?;
         let active = others.iter().map(|other| &other.run).chain([&self.run]).cloned().collect();
-        let left = nodes_with_pods_of_dead_runs(&self.client, &active).await?;
+        let read = async || nodes_with_pods_of_dead_runs(&self.client, &active).await;
+        let left = retry_while_unavailable(OUTAGE_TIMEOUT, read).await?;
         let left = left.into_iter().filter(|(node, _)| wanted.contains(node));
         let mut used: BTreeMap<String, NodeUse> =
             left.map(|(node, run)| (node, NodeUse::DeadRun(run))).collect();
@@ -252,8 +274,9 @@ impl RunLease {
     }
 
     async fn other_active_runs(&self) -> Result<Vec<LeaseRecord>, kube::Error> {
+        let mut leases =
+            retry_while_unavailable(OUTAGE_TIMEOUT, async || list_leases(&self.client).await).await?;
         let now = self.clock.now();
-        let mut leases = list_leases(&self.client).await?;
         leases.retain(|lease| lease.run != self.run && lease.is_live(now));
         Ok(leases)
     }
@@ -261,7 +284,8 @@ impl RunLease {
     async fn write(&self, state: &str, nodes: &BTreeSet<String>) -> Result<(), kube::Error> {
         let nodes: Vec<&str> = nodes.iter().map(String::as_str).collect();
         let annotations = json!({STATE_ANNOTATION: state, NODES_ANNOTATION: nodes.join(",")});
-        patch(&self.api, &json!({"metadata": {"annotations": annotations}})).await
+        let change = json!({"metadata": {"annotations": annotations}});
+        retry_while_unavailable(OUTAGE_TIMEOUT, async || patch(&self.api, &change).await).await
     }
 
     /// Renews the Lease now.

@@ -11,9 +11,9 @@ use kube::api::{DeleteParams, ListParams, PostParams};
 use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
 
-use crate::api_error::{api_error_message, is_unavailable};
+use crate::api_error::{api_error_message, is_temporary_status, is_unavailable};
 use crate::owner::Owner;
-use crate::wait::{self, Probe, StalledError, retry_while_unavailable};
+use crate::wait::{self, OUTAGE_TIMEOUT, Probe, StalledError, retry_while_unavailable};
 
 /// Start of the names of namespaces.
 const NAME_PREFIX: &str = "evictlab-";
@@ -66,6 +66,17 @@ pub enum StageError {
         #[source]
         stalled: StalledError,
     },
+}
+
+impl StageError {
+    /// Reports whether the API server did not answer, or answered with an error that may pass.
+    pub(crate) fn is_unavailable(&self) -> bool {
+        match self {
+            Self::Refused { status, .. } => is_temporary_status(status.code),
+            Self::Api { source, .. } => is_unavailable(source),
+            Self::NamespaceNotReady { .. } | Self::PodsRemain { .. } => false,
+        }
+    }
 }
 
 /// Maximum time until a new namespace accepts pods. On a slow host kube-controller-manager may lose
@@ -327,12 +338,12 @@ impl Namespace {
     /// Deletes a pod with grace period 0. A pod that does not exist is not an error.
     ///
     /// # Errors
-    /// The API server refused the request, or was unavailable for 10 s.
+    /// The API server refused the request, or was unavailable for [`OUTAGE_TIMEOUT`].
     pub(crate) async fn delete_pod_now(&self, pod: &str) -> Result<(), StageError> {
         let pods: Api<Pod> = Api::namespaced(self.client.clone(), &self.name);
         let now = DeleteParams { grace_period_seconds: Some(0), ..DeleteParams::default() };
         let delete = async || pods.delete(pod, &now).await;
-        match retry_while_unavailable(Duration::from_secs(10), delete).await {
+        match retry_while_unavailable(OUTAGE_TIMEOUT, delete).await {
             Ok(_) => Ok(()),
             Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
             Err(source) => Err(api_error(&format!("delete pod {pod}"), source)),
