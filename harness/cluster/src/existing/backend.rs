@@ -238,7 +238,7 @@ impl ExistingBackend {
         let probed = probe(pods, &selected.name, &self.probe_image).await?;
         let backend = Arc::new(ExistingNode {
             node: selected.name.clone(),
-            external: selected.external.clone(),
+            external: ExternalNode { scheduled_pods_preempt: probed.preempts, ..selected.external.clone() },
             pods: pods.clone(),
             lease: lease.clone(),
             image: self.probe_image.clone(),
@@ -359,6 +359,7 @@ fn select(
                     allow_other_pods: is_selected && other_pods,
                     allow_privileged: privileged,
                     max_pressure_bytes: options.max_pressure_bytes,
+                    scheduled_pods_preempt: false,
                 };
                 selected.push(SelectedNode { name, version, external });
             }
@@ -616,6 +617,7 @@ mod tests {
                 allow_other_pods: false,
                 allow_privileged: false,
                 max_pressure_bytes: 0,
+                scheduled_pods_preempt: false,
             },
         };
         (0..nodes).map(node).collect()

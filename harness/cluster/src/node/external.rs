@@ -21,6 +21,9 @@ pub struct ExternalNode {
     pub allow_privileged: bool,
     /// Maximum memory or disk that a case may consume, in bytes.
     pub max_pressure_bytes: u64,
+    /// True if the scheduler may delete pods of others for scheduled pods without a priority class:
+    /// the cluster has a default class that preempts.
+    pub scheduled_pods_preempt: bool,
 }
 
 impl ExternalNode {

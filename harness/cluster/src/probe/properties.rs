@@ -18,6 +18,8 @@ pub(crate) struct ProbeResult {
     pub(crate) cgroup: CgroupVersion,
     /// Available memory of the kernel in bytes, if it could be read.
     pub(crate) available: Option<u64>,
+    /// True if the default priority class of the cluster, which the pod got, preempts others.
+    pub(crate) preempts: bool,
 }
 
 /// Runs a probe pod on a node.
@@ -34,7 +36,15 @@ fn parse_result(pod: &Pod) -> Option<ProbeResult> {
         1 => CgroupVersion::V1,
         _ => return None,
     };
-    Some(ProbeResult { cgroup, available: terminated.message.as_deref().and_then(available_memory) })
+    let available = terminated.message.as_deref().and_then(available_memory);
+    Some(ProbeResult { cgroup, available, preempts: preempts(pod) })
+}
+
+/// Returns whether the scheduler would preempt others for a pod: pods without a class have the
+/// priority 0, and those below make room on purpose.
+fn preempts(pod: &Pod) -> bool {
+    let Some(spec) = &pod.spec else { return false };
+    spec.priority.is_some_and(|priority| priority > 0) && spec.preemption_policy.as_deref() != Some("Never")
 }
 
 #[cfg(test)]
@@ -55,13 +65,28 @@ mod tests {
         let meminfo = "MemTotal:       24000000 kB\nMemFree: 1 kB\nMemAvailable:   20480 kB\n";
         assert_eq!(
             parse_result(&terminated(0, Some(meminfo))),
-            Some(ProbeResult { cgroup: CgroupVersion::V2, available: Some(20 << 20) })
+            Some(ProbeResult { cgroup: CgroupVersion::V2, available: Some(20 << 20), preempts: false })
         );
         assert_eq!(
             parse_result(&terminated(1, None)),
-            Some(ProbeResult { cgroup: CgroupVersion::V1, available: None })
+            Some(ProbeResult { cgroup: CgroupVersion::V1, available: None, preempts: false })
         );
         assert_eq!(parse_result(&terminated(127, None)), None);
         assert_eq!(parse_result(&pod(json!({"running": {}}))), None);
+    }
+
+    #[test]
+    fn a_default_class_above_others_preempts_unless_it_never_does() {
+        let rows = [
+            (json!({"containers": []}), false),
+            (json!({"containers": [], "priority": 0, "preemptionPolicy": "PreemptLowerPriority"}), false),
+            (json!({"containers": [], "priority": 100, "preemptionPolicy": "PreemptLowerPriority"}), true),
+            (json!({"containers": [], "priority": 100}), true),
+            (json!({"containers": [], "priority": 100, "preemptionPolicy": "Never"}), false),
+        ];
+        for (spec, expected) in rows {
+            let pod: Pod = serde_json::from_value(json!({"metadata": {}, "spec": spec})).unwrap();
+            assert_eq!(preempts(&pod), expected, "{spec}");
+        }
     }
 }

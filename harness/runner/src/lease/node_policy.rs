@@ -251,11 +251,17 @@ impl NodePolicy {
         }
         let unlimited = bounds.unlimited.map(|why| format!("{why} and could put the node under pressure"));
         let preempts = || bounds.preempts.map(|why| format!("{why} and could preempt other pods"));
+        let preempts_by_default = || {
+            let preempts = self.external.scheduled_pods_preempt && case.placed == PodPlacement::Scheduled;
+            preempts.then(|| {
+                "the scheduler gives its pods the default priority class of the cluster, and could preempt other pods for them".to_owned()
+            })
+        };
         let over_room = || {
             let room = self.room(&self.summary);
             room.and_then(|room| room.check(bounds.limits, ROOM_MARGIN)).err().map(|why| why.to_string())
         };
-        unlimited.or_else(preempts).or_else(over_room)
+        unlimited.or_else(preempts).or_else(preempts_by_default).or_else(over_room)
     }
 
     /// Returns the memory request of a pod of a case, in bytes.
@@ -324,6 +330,7 @@ mod tests {
                 allow_other_pods: false,
                 allow_privileged: false,
                 max_pressure_bytes: 2048 << 20,
+                scheduled_pods_preempt: false,
             },
             configz,
             summary,
@@ -459,6 +466,15 @@ mod tests {
                     "Pod p has the priority class system-node-critical and could preempt other pods, which takes --allow-disruption",
                 ),
             ),
+            (no_flag.clone(), limited("priorityClassName: high,"), None),
+            (
+                no_flag.clone(),
+                limited("priorityClassName: high,") + ", placed: scheduled",
+                Some(
+                    "Pod p has the priority class high and could preempt other pods, which takes --allow-disruption",
+                ),
+            ),
+            (no_flag.clone(), limited("") + ", placed: scheduled", None),
             (None, limited("hostPID: true,"), Some("Pod p uses hostPID, which takes --allow-privileged")),
             (
                 no_flag,
@@ -472,6 +488,20 @@ mod tests {
             let why = policy(json!({}), forbidden).skip_reason(&case(&pods), &str::to_owned);
             assert_eq!(why.map(|why| why.to_string()).as_deref(), expected, "{pods}");
         }
+        // The default priority class of the cluster preempts for scheduled pods only.
+        let mut preempting = policy(json!({}), Some(PressureForbidden::NotAllowed));
+        preempting.external.scheduled_pods_preempt = true;
+        let skip_reason = |pods: &str| {
+            let why = preempting.skip_reason(&case(pods), &str::to_owned);
+            why.map(|why| why.to_string())
+        };
+        assert_eq!(skip_reason(&limited("")), None);
+        assert_eq!(
+            skip_reason(&(limited("") + ", placed: scheduled")).as_deref(),
+            Some(
+                "the scheduler gives its pods the default priority class of the cluster, and could preempt other pods for them, which takes --allow-disruption"
+            )
+        );
         // Without a permission, the limits must leave the node above its own threshold.
         let large = "pods: [{metadata: {name: p}, spec: {containers: [{name: c, resources: {requests: {memory: 0}, limits: {memory: 900Mi, ephemeral-storage: 1Mi}}}]}}]";
         let near = json!({"evictionHard": {"memory.available": "500Mi"}});

@@ -2,7 +2,7 @@
 //! their manifests allow at most, and their privileges.
 
 use evictlab_case::{
-    Case, ContainerManifest, EphemeralContainer, LocatedPodSpec, PodSpecManifest, QuantityText,
+    Case, ContainerManifest, EphemeralContainer, LocatedPodSpec, PodPlacement, PodSpecManifest, QuantityText,
     ResizableResource, SYSTEM_PRIORITY_CLASSES,
 };
 use evictlab_cluster::workload::add_default_limits;
@@ -23,7 +23,7 @@ const STORAGE: &str = "ephemeral-storage";
 pub(crate) struct PodBounds {
     /// The first container without a limit, such as `container c of Pod p has no memory limit`.
     pub unlimited: Option<String>,
-    /// The first pod that preempts other pods, such as `Pod p has the priority class
+    /// The first pod that may preempt other pods, such as `Pod p has the priority class
     /// system-node-critical`.
     pub preempts: Option<String>,
     /// The first privilege beyond the Pod Security Standard `baseline` or beyond the namespace of
@@ -42,6 +42,7 @@ impl PodBounds {
         let mut bounds = Self::default();
         for pod in case.pod_specs() {
             bounds.add(&pod, case.pressure.is_none());
+            bounds.preempts = bounds.preempts.or_else(|| preemption(&pod, case.placed));
         }
         for object in case.objects.iter().chain(case.created_objects()) {
             bounds.privilege = bounds.privilege.or_else(|| object_privilege(object));
@@ -84,10 +85,6 @@ impl PodBounds {
             let text = || format!("{object} has a pod template that may run on any node");
             self.privilege.get_or_insert_with(text);
         }
-        let class = spec.priority_class_name.as_deref();
-        if let Some(class) = class.filter(|class| SYSTEM_PRIORITY_CLASSES.contains(class)) {
-            self.preempts.get_or_insert_with(|| format!("{object} has the priority class {class}"));
-        }
         self.longest_grace = self.longest_grace.max(grace_period(&spec));
         if let Some(privilege) = pod_privilege(&spec) {
             self.privilege.get_or_insert_with(|| format!("{object} uses {privilege}"));
@@ -105,6 +102,14 @@ impl PodBounds {
             }
         }
     }
+}
+
+/// Returns the priority class by which a pod may preempt others: on its node, as a critical pod, or,
+/// if it is scheduled, by any class.
+fn preemption(pod: &LocatedPodSpec, placed: PodPlacement) -> Option<String> {
+    let class = pod.parse().ok()?.priority_class_name?;
+    let preempts = placed == PodPlacement::Scheduled || SYSTEM_PRIORITY_CLASSES.contains(&class.as_str());
+    preempts.then(|| format!("{} has the priority class {class}", pod.object))
 }
 
 /// Returns the name of the first container without a limit. The kubelet compares the disk usage of
