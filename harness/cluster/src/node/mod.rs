@@ -2,6 +2,7 @@
 
 mod backend;
 mod changes;
+mod disk_room;
 mod error;
 mod external;
 mod file_systems;
