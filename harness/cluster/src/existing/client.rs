@@ -88,8 +88,8 @@ impl ClusterClient {
         }
     }
 
-    /// Lists the pods of the cluster, or of a namespace, in pages. `keep` receives each of them, before the next page
-    /// arrives, so that it can drop the fields that it does not need.
+    /// Lists the pods of the cluster, or of a namespace, in pages. `keep` receives each of them,
+    /// before the next page arrives, so that it can drop the fields that it does not need.
     ///
     /// # Errors
     /// The API server refuses or does not answer.
