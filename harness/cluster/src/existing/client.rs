@@ -116,7 +116,7 @@ impl ClusterClient {
     {
         let params = ListParams::default().fields(&format!("spec.nodeName={node}")).match_any();
         let mut pods = Vec::new();
-        let listed = self.list_pages(params, |pod| pods.push(pod)).await;
+        let listed = self.list_pages(None, params, |pod| pods.push(pod)).await;
         listed.map_err(|error| self.error("list pods", &error))?;
         Ok(pods)
     }
