@@ -16,7 +16,7 @@ pub(super) enum Permitted {
 use Permitted::{All, PathsBelow, Versions};
 
 /// The options that a profile may state, by long name.
-const ALLOWED: [(&str, Permitted); 69] = [
+const ALLOWED: [(&str, Permitted); 70] = [
     ("after", Versions),
     ("all", All),
     ("architecture", All),
@@ -25,6 +25,7 @@ const ALLOWED: [(&str, Permitted); 69] = [
     ("bad-if", All),
     ("baseline", All),
     ("before", Versions),
+    ("case", All),
     ("cases", All),
     ("cgroup", All),
     ("cluster", All),
