@@ -57,7 +57,7 @@ const CAUSES: [(&str, &[&str]); 6] = [
     ),
     (
         "causes that only follow `failed to …: `",
-        &["StalledError", "FinalPodsError::List", "ArchiveError", "QueryError", "LeaseLost"],
+        &["StalledError", "FinalPodsError::List", "ArchiveError", "QueryError", "LeaseLost", "AnswerError"],
     ),
     (
         "reasons of a case that is skipped, which is not a failure",
