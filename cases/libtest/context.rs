@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use evictlab_cluster::images::{ImageCatalog, KubeletResolver};
 use evictlab_cluster::{Docker, Kubelet, KubeletSpec};
 use evictlab_report::clock::Clock;
-use evictlab_report::{InterruptStage, ReportOptions, Reports, RunDir, VerdictCollector, reports};
+use evictlab_report::{
+    InterruptStage, KeptEvidence, ReportOptions, Reports, RunDir, VerdictCollector, reports,
+};
 use evictlab_runner::{Interrupt, RunRequest};
 use tokio::runtime::Runtime;
 
@@ -27,6 +29,7 @@ pub(crate) fn execute(
         run_dir,
         stdout: None,
         stress: false,
+        evidence: KeptEvidence::All,
         record: None,
         write_baseline: None,
         interrupts: InterruptStage::default(),

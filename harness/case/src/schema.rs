@@ -63,7 +63,8 @@ pub struct Case {
     /// creates them under unique names.
     #[serde(default)]
     pub priority_classes: BTreeMap<Name, i32>,
-    /// Overheads of runtime classes, by name: CPU and memory of each pod that refers to the class in
+    /// Overheads of runtime classes, by name: CPU and memory of each pod that refers to the class
+    /// in
     /// `runtimeClassName`. Their handler is `runc`; evictlab creates them under unique names.
     #[serde(default)]
     pub runtime_classes: BTreeMap<Name, BTreeMap<ResizableResource, QuantityText>>,

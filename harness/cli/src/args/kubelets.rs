@@ -164,8 +164,8 @@ fn is_plain(version: &str) -> bool {
     version.chars().all(|c| c.is_ascii_alphanumeric() || ".-+".contains(c))
 }
 
-/// Returns the version of a `--kubelet` argument of an earlier run. `None` for a program, and for an
-/// image that is not kind's for this version: the version alone selects kind's.
+/// Returns the version of a `--kubelet` argument of an earlier run. `None` for a program, and for
+/// an image that is not kind's for this version: the version alone selects kind's.
 fn recorded_version(arg: &str) -> Option<KubeletVersion> {
     let (text, source) = arg.split_once('=').map_or((arg, None), |(text, source)| (text, Some(source)));
     let version: KubeletVersion = text.parse().ok().filter(|_| is_plain(text))?;
@@ -201,8 +201,8 @@ impl KubeletArgs {
         !self.kubelet.is_empty()
     }
 
-    /// Selects the kubelets of an earlier run, by its `--kubelet` arguments, if none is selected. The
-    /// run may be a stranger's: only versions are taken from it.
+    /// Selects the kubelets of an earlier run, by its `--kubelet` arguments, if none is selected.
+    /// The run may be a stranger's: only versions are taken from it.
     pub(crate) fn default_to(&mut self, args: &[String]) -> EarlierKubelets {
         if self.kubelet.is_empty() {
             let versions: Option<Vec<KubeletVersion>> =

@@ -67,8 +67,8 @@ impl ProfileFile {
         value.get_ref().as_table().ok_or_else(wrong)
     }
 
-    /// Returns why the file cannot name this path to write. `None` for a path below the directory of
-    /// the file, and for `-`, the standard output.
+    /// Returns why the file cannot name this path to write. `None` for a path below the directory
+    /// of the file, and for `-`, the standard output.
     pub(super) fn unsafe_path(&self, text: &str) -> Option<&'static str> {
         if text == "-" {
             return None;

@@ -1,6 +1,6 @@
 //! The options that a profile may state. The file may come from another user, as that of a cloned
-//! repository: it permits nothing, runs no program and no image, writes only below its directory, and
-//! does not choose a cluster or its nodes. An option that is not in a list is not allowed.
+//! repository: it permits nothing, runs no program and no image, writes only below its directory,
+//! and does not choose a cluster or its nodes. An option that is not in a list is not allowed.
 
 /// The values of an option that a profile may state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub(super) enum Permitted {
 use Permitted::{All, PathsBelow, Versions};
 
 /// The options that a profile may state, by long name.
-const ALLOWED: [(&str, Permitted); 70] = [
+const ALLOWED: [(&str, Permitted); 71] = [
     ("after", Versions),
     ("all", All),
     ("architecture", All),
@@ -38,6 +38,7 @@ const ALLOWED: [(&str, Permitted); 70] = [
     ("eviction-pressure-transition-period", All),
     ("eviction-soft", All),
     ("eviction-soft-grace-period", All),
+    ("evidence", All),
     ("exit-code", All),
     ("fail-fast", All),
     ("fault", All),

@@ -24,8 +24,8 @@ pub struct Unsuccessful {
     pub cases: Vec<String>,
     /// Paths that select the other cases.
     pub paths: Vec<String>,
-    /// Their kubelets by label, with the `--kubelet` argument of each; `None` if it is not known. The
-    /// argument can name a program or an image, and the run may be a stranger's.
+    /// Their kubelets by label, with the `--kubelet` argument of each; `None` if it is not known.
+    /// The argument can name a program or an image, and the run may be a stranger's.
     pub kubelets: BTreeMap<String, Option<String>>,
     /// Name of the backend.
     pub backend: String,

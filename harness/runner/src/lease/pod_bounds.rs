@@ -104,8 +104,8 @@ impl PodBounds {
     }
 }
 
-/// Returns the priority class by which a pod may preempt others: that of a critical pod on its node,
-/// and any class of a scheduled pod.
+/// Returns the priority class by which a pod may preempt others: that of a critical pod on its
+/// node, and any class of a scheduled pod.
 fn preemption(pod: &LocatedPodSpec, placed: PodPlacement) -> Option<String> {
     let class = pod.parse().ok()?.priority_class_name?;
     let preempts = placed == PodPlacement::Scheduled || SYSTEM_PRIORITY_CLASSES.contains(&class.as_str());

@@ -39,9 +39,9 @@ impl Worktree {
         self.repository.read(&["worktree", "add", "--quiet", "--force", "--detach", &path, commit]).map(drop)
     }
 
-    /// Returns whether the directory is a worktree that git created here for the repository. The run
-    /// directory may be a stranger's, with a link, or with a repository whose configuration names
-    /// commands.
+    /// Returns whether the directory is a worktree that git created here for the repository. The
+    /// run directory may be a stranger's, with a link, or with a repository whose configuration
+    /// names commands.
     fn is_own(&self) -> bool {
         let link = self.path.join(".git");
         if self.path.is_symlink() || !link.symlink_metadata().is_ok_and(|file| file.is_file()) {
