@@ -353,7 +353,9 @@ mod tests {
             (selected, kubelets.words().into_iter().filter(|word| word != "--kubelet").collect::<Vec<_>>())
         };
         use EarlierKubelets::{NotSelected, Selected, Untrusted};
-        let rows: [(&[&str], &[&str], EarlierKubelets, &[&str]); 8] = [
+        /// Stated kubelets, those of the earlier run, the selection, and its words.
+        type Row<'a> = (&'a [&'a str], &'a [&'a str], EarlierKubelets, &'a [&'a str]);
+        let rows: [Row<'_>; 8] = [
             (&[], &[image, "v1.31.14"], Selected, &["v1.32.13", "v1.31.14"]),
             (&[], &[image, binary], Untrusted, &[]),
             (&[], &["v1.32.13+=Cargo.toml"], Untrusted, &[]),

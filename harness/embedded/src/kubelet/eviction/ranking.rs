@@ -107,8 +107,12 @@ fn counted_spec(version: &KubeletVersion, pod: &Pod, defects: &Defects) -> Pod {
     if defects.has(Defect::RankOverheadAlone)
         && let Some(first) = counted.spec.containers.first_mut()
     {
-        let overhead = counted.spec.overhead.extract_if(.., |name, _| pod.request(version, name).is_zero());
-        first.resources.requests.extend(overhead);
+        let is_alone = |name: &str| pod.request(version, name).is_zero();
+        first
+            .resources
+            .requests
+            .extend(pod.spec.overhead.clone().into_iter().filter(|(name, _)| is_alone(name)));
+        counted.spec.overhead.retain(|name, _| !is_alone(name));
     }
     if defects.has(Defect::RankOmitsPodRequests) {
         counted.spec.resources = None;
