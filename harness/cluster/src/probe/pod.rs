@@ -35,7 +35,7 @@ impl ProbePods {
     /// has a deadline, and no controller creates one.
     ///
     /// # Errors
-    /// The API server refuses the namespace or does not answer for [`OUTAGE_TIMEOUT`].
+    /// The API server refuses the namespace or does not answer for 100 s.
     pub async fn create(
         client: &Client,
         run: &str,
