@@ -133,3 +133,31 @@ impl RunState {
         self.ended.iter().any(|ended| self.changed_from(ended).is_some()) || self.missing().next().is_some()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures;
+
+    #[test]
+    fn other_conclusive_verdicts_and_skips_are_changes() {
+        let rows = [
+            (Verdict::Passed, Verdict::Passed, false),
+            (Verdict::Passed, Verdict::Flaky, false),
+            (Verdict::Passed, Verdict::Failed, true),
+            (Verdict::Reproduced, Verdict::Fixed, true),
+            (Verdict::Failed, Verdict::Passed, true),
+            // A case that is skipped hides what the baseline knows of it.
+            (Verdict::Passed, Verdict::Skipped, true),
+            (Verdict::Skipped, Verdict::Skipped, false),
+            (Verdict::Skipped, Verdict::Passed, true),
+            // They decide nothing; their own exit statuses apply.
+            (Verdict::Passed, Verdict::Inconclusive, false),
+            (Verdict::Passed, Verdict::Error, false),
+        ];
+        for (expected, seen, is_change) in rows {
+            let state = fixtures::state_after(&fixtures::run_with_baseline(&[("a", expected)], &[seen]));
+            assert_eq!(state.has_changed(), is_change, "{expected} and {seen}");
+        }
+    }
+}

@@ -37,6 +37,8 @@ struct Objects {
     pod_stats: String,
     /// Number of Summaries that were requested.
     summaries: AtomicUsize,
+    /// Number of pods in all lists.
+    listed_pods: AtomicUsize,
 }
 
 impl GeneratedCluster {
@@ -62,6 +64,7 @@ impl GeneratedCluster {
             pod: pod().to_string(),
             pod_stats: pod_stats().to_string(),
             summaries: AtomicUsize::new(0),
+            listed_pods: AtomicUsize::new(0),
         });
         let answering = objects.clone();
         let router = Router::new().fallback(move |uri: Uri| {
@@ -109,6 +112,7 @@ impl Objects {
                     None => (0, self.nodes * self.pods_per_node),
                 };
                 list("PodList", count, page, |nth| {
+                    self.listed_pods.fetch_add(1, Ordering::Relaxed);
                     fill(&self.pod, &node_name((first + nth) / self.pods_per_node), first + nth)
                 })
             }
@@ -274,5 +278,7 @@ mod tests {
         let last = &nodes[2].reading.as_ref().unwrap().order[0];
         assert!(last.reason.contains("requests 320Mi"), "{last:?}");
         assert_eq!(cluster.queries(), 3);
+        let listed = cluster.objects.listed_pods.load(Ordering::Relaxed);
+        assert_eq!(listed, 3 * 400, "a watch reads each pod once, not all pods for each node");
     }
 }
