@@ -1,4 +1,4 @@
-//! Pods that somebody else than the case deleted.
+//! Pods that someone other than the case deleted.
 
 use evictlab_case::{
     Action, ApiRequest, Case, NodeChange, ObjectKind, PodPlacement, Step, Taint, TaintEffect,

@@ -1,4 +1,4 @@
-//! `evictlab run --rerun-failed`: what it takes from results, which may be a stranger's.
+//! Checks of the results that `evictlab run --rerun-failed` reads: they may be those of a stranger.
 
 use std::path::Path;
 

@@ -285,7 +285,7 @@ impl ExistingBackend {
     }
 }
 
-/// What a run must not disturb on the nodes.
+/// Pods and API servers that a run must not disturb.
 #[derive(Default)]
 struct Occupants {
     /// Pods that are not of runs.

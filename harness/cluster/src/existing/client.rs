@@ -17,7 +17,7 @@ use tokio_util::task::AbortOnDropHandle;
 use super::permissions::{self, Permission};
 use super::request_limit::RequestLimit;
 use crate::answer_limit::AnswerLimit;
-use crate::api_error::{AnswerError, api_error_message};
+use crate::api_error::{AnswerError, api_error_message, is_temporary_status};
 use crate::error::ExistingError;
 
 /// Number of objects in a page of a list.
@@ -128,7 +128,7 @@ impl ClusterClient {
     pub(super) async fn api_servers(&self) -> Result<BTreeSet<String>, ExistingError> {
         let slices: Api<EndpointSlice> = Api::namespaced(self.client.clone(), "default");
         let slice = match slices.get("kubernetes").await {
-            Err(kube::Error::Api(status)) if status.code < 500 && status.code != 429 => {
+            Err(kube::Error::Api(status)) if !is_temporary_status(status.code) => {
                 return Ok(BTreeSet::new());
             }
             found => found.map_err(|error| self.error("read the addresses of the API servers", &error))?,

@@ -32,6 +32,7 @@ use super::metrics::{MetricsRequests, render};
 use super::node::NodeView;
 use super::node_input::NodeInput;
 use super::options::WatchOptions;
+use super::pod_fields::WatchedPod;
 use super::pod_index::PodIndex;
 use super::state::WatchState;
 use super::view::WatchView;
@@ -82,15 +83,18 @@ async fn inspect_node(
     let name = node.name_any();
     let (pods, snapshot) = join(client.pods_on(&name), query(&client.client, &name)).await;
     let pods = PodIndex::of(&pods?).pods_on(&name);
+    Ok(first_view(node, &pods, snapshot.as_ref(), signal))
+}
+
+/// Returns the view of a node of which no eviction was seen yet.
+fn first_view(
+    node: &ApiNode,
+    pods: &[WatchedPod],
+    snapshot: Result<&KubeletSnapshot, &QueryError>,
+    signal: Signal,
+) -> NodeView {
     let (evicted, at) = (BoundedSet::default(), Timestamp::now());
-    Ok(NodeView::new(&NodeInput {
-        node,
-        pods: &pods,
-        snapshot: snapshot.as_ref(),
-        signal,
-        evicted: &evicted,
-        at,
-    }))
+    NodeView::new(&NodeInput { node, pods, snapshot, signal, evicted: &evicted, at })
 }
 
 /// Inputs of a running watch.
@@ -171,12 +175,10 @@ async fn select_nodes(client: &ClusterClient, options: &WatchOptions) -> Result<
 
 /// Queries every node once.
 async fn query_nodes(client: &Client, nodes: &[&ApiNode], pods: &PodIndex, signal: Signal) -> Vec<NodeView> {
-    let evicted = BoundedSet::default();
     let view = async |node: &ApiNode| {
-        let snapshot = query(client, &node.name_any()).await;
-        let (pods, at) = (pods.pods_on(&node.name_any()), Timestamp::now());
-        let snapshot = snapshot.as_ref();
-        NodeView::new(&NodeInput { node, pods: &pods, snapshot, signal, evicted: &evicted, at })
+        let name = node.name_any();
+        let snapshot = query(client, &name).await;
+        first_view(node, &pods.pods_on(&name), snapshot.as_ref(), signal)
     };
     stream::iter(nodes).map(|node| view(node)).buffer_unordered(MAX_PARALLEL_QUERIES).collect().await
 }
