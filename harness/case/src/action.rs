@@ -121,7 +121,8 @@ pub struct Resize {
     /// Name of the container; by default the first regular one.
     #[serde(default)]
     pub container: Option<Name>,
-    /// New requests; others stay. `allocatable` requests all that the node has for its pods.
+    /// New requests; others stay. `allocatable` requests all that the node has for its pods, `60%`
+    /// a share of that.
     #[serde(default)]
     pub requests: BTreeMap<ResizableResource, ResizedRequest>,
     /// New limits; others stay.

@@ -158,13 +158,13 @@ fn suites_are_complete() {
     }
     let expected = [
         ("end-state", 17),
-        ("file-systems", 7),
-        ("limits", 25),
+        ("file-systems", 8),
+        ("limits", 27),
         ("message", 15),
         ("out-of-memory", 10),
         ("pids", 6),
         ("ranking", 26),
-        ("relatives", 22),
+        ("relatives", 23),
         ("signals", 10),
         ("storage", 13),
         ("thresholds", 35),

@@ -18,7 +18,9 @@ pub enum ValueError {
     #[error("invalid quantity {0:?}: it has no number; examples: 200Mi, 1.5Gi, 500M")]
     NoNumber(String),
     /// A word that is not the request of a resize.
-    #[error("invalid request {0:?}: must be `allocatable` or a quantity, such as 200Mi")]
+    #[error(
+        "invalid request {0:?}: must be `allocatable`, a percentage of it, such as 60%, or a quantity, such as 200Mi"
+    )]
     ResizedRequest(String),
     /// Not a bound on a usage.
     #[error(

@@ -94,12 +94,16 @@ fn resize_patch(pod: &Pod, resize: &Resize, allocatable: &BTreeMap<String, Quant
     let name = resize.container.as_ref().map_or_else(first, Name::as_str);
     let mut init = spec.iter().flat_map(|spec| spec.init_containers.iter().flatten());
     let list = if init.any(|container| container.name == name) { "initContainers" } else { "containers" };
-    let requested = |(resource, request): (&ResizableResource, &ResizedRequest)| match request {
-        ResizedRequest::Amount(amount) => (*resource, amount.to_string()),
-        ResizedRequest::Allocatable => {
-            let of_node = allocatable.get(resource.as_str()).map(|quantity| quantity.0.clone());
-            (*resource, of_node.unwrap_or_default())
-        }
+    let of_node = |resource: ResizableResource| {
+        allocatable.get(resource.as_str()).map_or("", |quantity| quantity.0.as_str())
+    };
+    let requested = |(resource, request): (&ResizableResource, &ResizedRequest)| {
+        let amount = match request {
+            ResizedRequest::Amount(amount) => amount.to_string(),
+            ResizedRequest::Allocatable => of_node(*resource).to_owned(),
+            ResizedRequest::Percentage(share) => share_of(*resource, of_node(*resource), *share),
+        };
+        (*resource, amount)
     };
     let requests: BTreeMap<_, _> = resize.requests.iter().map(requested).collect();
     let limits = resize.limits.iter().map(|(resource, limit)| (*resource, limit.to_string()));
@@ -110,6 +114,17 @@ fn resize_patch(pod: &Pod, resize: &Resize, allocatable: &BTreeMap<String, Quant
         }
     }
     json!({"spec": {list: [{"name": name, "resources": resources}]}})
+}
+
+/// Returns a percentage of an amount, rounded down: CPU in millicores, memory in bytes. Empty if
+/// the amount is not a quantity.
+fn share_of(resource: ResizableResource, amount: &str, percentage: u8) -> String {
+    let Ok(amount) = amount.parse::<evictlab_rules::quantity::Quantity>() else { return String::new() };
+    let share = |amount: i64| amount / 100 * i64::from(percentage);
+    match resource {
+        ResizableResource::Cpu => format!("{}m", share(amount.milli_value())),
+        ResizableResource::Memory => share(amount.value()).to_string(),
+    }
 }
 
 impl Namespace {
@@ -212,11 +227,19 @@ mod tests {
             "initContainers": [{"name": "side"}], "containers": [{"name": "main"}, {"name": "more"}],
         }}))
         .unwrap();
-        let allocatable = BTreeMap::from([("memory".to_owned(), Quantity("667196Ki".to_owned()))]);
+        let allocatable = [("memory", "667196Ki"), ("cpu", "2")]
+            .map(|(resource, amount)| (resource.to_owned(), Quantity(amount.to_owned())));
+        let allocatable = BTreeMap::from(allocatable);
         let patch = |yaml: &str| resize_patch(&pod, &serde_yaml::from_str(yaml).unwrap(), &allocatable);
         assert_eq!(
             patch("{pod: p, requests: {memory: allocatable}}"),
             json!({"spec": {"containers": [{"name": "main", "resources": {"requests": {"memory": "667196Ki"}}}]}})
+        );
+        assert_eq!(
+            patch("{pod: p, requests: {memory: 60%, cpu: 60%}}"),
+            json!({"spec": {"containers": [
+                {"name": "main", "resources": {"requests": {"memory": "409925220", "cpu": "1200m"}}},
+            ]}})
         );
         assert_eq!(
             patch("{pod: p, requests: {memory: 64Mi}}"),

@@ -176,6 +176,7 @@ defects! {
         LoopSkipsCleanup = "The eviction manager evaluates thresholds before the volumes of an evicted pod are removed.",
         SoftGraceIsShortest = "All soft thresholds have the shortest of the configured grace periods.",
         ImagefsInodesOfNodefs = "The free inodes of imagefs and containerfs are those of nodefs.",
+        ContainerfsThresholdOfNodefs since 29 = "Layers on a dedicated imagefs have the threshold of nodefs.",
         PodsLimitIsAllocatable = "The memory limit of the cgroup of all pods does not include the hard threshold.",
         SoftGraceIsLongest = "All soft thresholds have the longest of the configured grace periods.",
         SoftGraceOfAnother = "The grace period of a soft threshold begins when a threshold of any signal is crossed.",
@@ -213,6 +214,7 @@ defects! {
         AdmissionIgnoresToleration = "A node under memory pressure rejects BestEffort pods that tolerate it.",
         AdmissionAcceptsOtherToleration = "A node under memory pressure admits BestEffort pods that tolerate another taint of effect NoSchedule.",
         AdmissionRejectsCritical = "A node under pressure rejects critical pods.",
+        AdmissionRejectsClusterCritical = "A node under pressure rejects pods of the class system-cluster-critical.",
         AdmissionIgnoresDisk = "A node under disk pressure admits all pods.",
         AdmissionDiskSparesBurstable = "A node under disk pressure admits Burstable pods.",
         AdmissionMemoryHidesDisk = "A node under memory and disk pressure admits Burstable pods.",
@@ -225,7 +227,9 @@ defects! {
         AdmissionIgnoresTolerationOfAll = "A node under memory pressure rejects BestEffort pods that tolerate all taints.",
         AdmissionNamesFirstCondition = "The message of a rejection names only one of several conditions.",
         AdmissionIgnoresTransition = "A node admits pods as soon as the pressure has ended, although it still reports the condition.",
+        AdmissionCountedAsOther since 32 = "kubelet_admission_rejections_total counts rejections under pressure under the reason Other.",
         AdmissionCountsEnded = "Requests of pods that have ended count at admission until their objects are deleted.",
+        ResizeIgnoresEndedPods since 36 = "A resize that the node had no room for is not tried again when another pod has ended.",
     }
     Critical {
         CriticalIsEvicted = "A pod of a system priority class is evicted.",
@@ -252,6 +256,7 @@ defects! {
         PodLimitHalved = "The total limit of a pod is enforced at half its value.",
         PodLimitDoubled = "The total limit of a pod is enforced at twice its value.",
         PodLimitOfFirst = "The total limit of a pod is that of its first limited container.",
+        PodLimitOmitsSidecars since 29 = "Limits of sidecars do not count toward the total limit of a pod.",
         PodLimitOmitsVolumes = "Volumes do not count against the total limit of a pod.",
         PodLimitOmitsLogs = "Logs do not count against the total limit of a pod.",
         PodLimitOmitsLayers = "Writable layers do not count against the total limit of a pod.",
@@ -393,6 +398,7 @@ defects! {
     Notifier {
         NotifierMissing = "The kubelet does not register for memory notifications.",
         NotifierIgnoresThreshold = "The kubelet registers for the node's capacity instead of the threshold.",
+        LoopRareWithNotifications = "With memory notifications, the eviction manager checks only every five minutes otherwise.",
     }
     PidLimit {
         NodePidsOfLargerLimit = "The process ids of the node are the larger of pid_max and threads-max.",

@@ -1,7 +1,7 @@
 //! Admission of pods under node pressure (`managerImpl.Admit`).
 
 use evictlab_rules::message::EvictionMessage;
-use evictlab_rules::pod::{Pod, QosClass};
+use evictlab_rules::pod::{Pod, QosClass, SYSTEM_CRITICAL_PRIORITY};
 use evictlab_rules::ranking::{AdmitAttributes, admission_rejection};
 use evictlab_rules::threshold::NodeCondition;
 use k8s_openapi::api::core::v1::Taint;
@@ -31,13 +31,21 @@ impl Kubelet {
         let applicant = Pod::deserialize(pod).ok()?;
         let attributes = AdmitAttributes {
             qos: applicant.qos_class(),
-            critical: applicant.is_critical() && !self.has(Defect::AdmissionRejectsCritical),
+            critical: self.counts_as_critical(&applicant),
             tolerates_memory_pressure: tolerates_memory_pressure(pod)
                 && (!self.has(Defect::AdmissionIgnoresTolerationOfAll) || names_memory_pressure(pod))
                 || self.has(Defect::AdmissionAcceptsOtherToleration) && tolerates_no_schedule(pod),
         };
         let message = admission_rejection(&conditions, attributes);
         self.rejection_with_defects(message, &conditions, &attributes).map(|message| message.to_string())
+    }
+
+    /// Returns whether admission admits a pod under any condition.
+    fn counts_as_critical(&self, pod: &Pod) -> bool {
+        let is_cluster_critical = pod.priority() == SYSTEM_CRITICAL_PRIORITY;
+        pod.is_critical()
+            && !self.has(Defect::AdmissionRejectsCritical)
+            && !(is_cluster_critical && self.has(Defect::AdmissionRejectsClusterCritical))
     }
 
     /// Returns the conditions that admission considers.

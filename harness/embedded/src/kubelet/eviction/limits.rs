@@ -51,6 +51,12 @@ fn limited(pod: &Pod, defects: &Defects) -> Pod {
             container.resources.limits.remove(RESOURCE);
         }
     }
+    if defects.has(Defect::PodLimitOmitsSidecars) {
+        let sidecars = pod.spec.init_containers.iter_mut().filter(|container| container.is_sidecar());
+        for sidecar in sidecars {
+            sidecar.resources.limits.remove(RESOURCE);
+        }
+    }
     if defects.has(Defect::VolumeLimitOfFirst) {
         let sources = pod.spec.volumes.iter_mut().filter_map(|volume| volume.empty_dir.as_mut());
         sources.skip(1).for_each(|source| source.size_limit = None);

@@ -195,6 +195,14 @@ impl Manager {
         self.lacks_ranking
     }
 
+    /// Returns the layout for which thresholds on containerfs are copied.
+    fn layout_of_thresholds(&self) -> FsLayout {
+        match self.has(Defect::ContainerfsThresholdOfNodefs) {
+            true => FsLayout::Single,
+            false => self.settings.disks,
+        }
+    }
+
     /// Detects the layout of the file systems. The first call returns the log message about ignored
     /// thresholds. The pass that detects the layout does not have the appended thresholds yet.
     pub(crate) fn detect_fs_layout(&mut self) -> Option<String> {
@@ -203,7 +211,7 @@ impl Manager {
             return None;
         }
         let ContainerfsThresholds { first, mut later, conflict } =
-            update_containerfs_thresholds(&self.version, &self.thresholds, self.settings.disks);
+            update_containerfs_thresholds(&self.version, &self.thresholds, self.layout_of_thresholds());
         self.appended = later.split_off(first.len());
         self.thresholds = first;
         conflict

@@ -1,15 +1,18 @@
-//! Metrics of evictions and preemptions.
+//! Metrics of evictions, preemptions and rejections at admission.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Counts of evictions and preemptions, and ages of the statistics that evictions were decided by.
+/// Counts of evictions, preemptions and rejections at admission, and ages of the statistics that
+/// evictions were decided by.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct EvictionMetrics {
     /// Evictions by signal or limit.
     evictions: BTreeMap<&'static str, u64>,
     /// Preemptions by the missing resource.
     preemptions: BTreeMap<String, u64>,
+    /// Rejections at admission by reason.
+    admission_rejections: BTreeMap<String, u64>,
     /// Ages of the statistics that evictions were decided by: their number and sum in seconds, by
     /// signal.
     stats_ages: BTreeMap<&'static str, (u64, f64)>,
@@ -24,6 +27,26 @@ impl EvictionMetrics {
     /// Counts a preemption by the missing resource.
     pub(in crate::kubelet) fn count_preemption(&mut self, resource: &str) {
         *self.preemptions.entry(resource.to_owned()).or_default() += 1;
+    }
+
+    /// Counts a rejection at admission. Of the reasons that the model has, those that
+    /// `admissionRejectionReasons` does not list (pkg/kubelet/kubelet.go) count as extended
+    /// resources or as `Other`.
+    pub(in crate::kubelet) fn count_admission_rejection(&mut self, reason: &str) {
+        const LISTED: [&str; 6] = [
+            "Evicted",
+            "InitContainerRestartPolicyForbidden",
+            "OutOfcpu",
+            "OutOfmemory",
+            "OutOfephemeral-storage",
+            "OutOfpods",
+        ];
+        let counted = match reason {
+            reason if LISTED.contains(&reason) => reason,
+            reason if reason.starts_with("OutOf") => "OutOfExtendedResources",
+            _ => "Other",
+        };
+        *self.admission_rejections.entry(counted.to_owned()).or_default() += 1;
     }
 
     /// Counts the age in seconds of the statistics of a signal that an eviction was decided by.
@@ -41,6 +64,8 @@ impl EvictionMetrics {
         let preemptions = self.preemptions.iter().map(|(resource, count)| (resource.as_str(), *count));
         EVICTIONS.write(&mut text, evictions);
         PREEMPTIONS.write(&mut text, preemptions);
+        let rejections = self.admission_rejections.iter().map(|(reason, count)| (reason.as_str(), *count));
+        ADMISSION_REJECTIONS.write(&mut text, rejections);
         self.write_stats_ages(&mut text);
         text
     }
@@ -78,6 +103,11 @@ const PREEMPTIONS: Counter = Counter {
     name: "kubelet_preemptions",
     help: "Cumulative number of pod preemptions by preemption resource",
     label: "preemption_signal",
+};
+const ADMISSION_REJECTIONS: Counter = Counter {
+    name: "kubelet_admission_rejections_total",
+    help: "Cumulative number pod admission rejections by the Kubelet.",
+    label: "reason",
 };
 
 impl Counter {

@@ -104,7 +104,12 @@ impl Kubelet {
             return self.notifier_done(index, ctx);
         }
         if evicted.is_empty() {
-            let period = if self.has(Defect::LoopEveryThirtySeconds) { PERIOD * 3 } else { PERIOD };
+            let is_rare = self.has(Defect::LoopRareWithNotifications) && !self.eviction.notifiers.is_empty();
+            let period = match () {
+                () if is_rare => PERIOD * 30,
+                () if self.has(Defect::LoopEveryThirtySeconds) => PERIOD * 3,
+                () => PERIOD,
+            };
             return self.schedule_loop(SYNC_LOOP, ctx.now + period, EvictionEvent::Synchronize, ctx);
         }
         if self.has(Defect::LoopSkipsCleanup) {

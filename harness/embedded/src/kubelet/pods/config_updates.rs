@@ -187,6 +187,11 @@ impl Kubelet {
         if is_eviction && self.has(Defect::AdmissionIsCounted) {
             self.eviction.metrics.count_eviction(Signal::MemoryAvailable.as_str());
         }
+        // `recordAdmissionRejection` of pkg/kubelet/kubelet.go, since 1.32.
+        if self.identity.version.at_least(32) {
+            let is_other = is_eviction && self.has(Defect::AdmissionCountedAsOther);
+            self.eviction.metrics.count_admission_rejection(if is_other { "Other" } else { &reason });
+        }
         let differs = is_eviction && self.has(Defect::AdmissionReasonDiffers);
         let reason = if differs { "NodePressure".to_owned() } else { reason };
         // Since 1.32 the QoS class is kept (`rejectPod` in pkg/kubelet/kubelet.go).
@@ -235,7 +240,7 @@ impl Kubelet {
         }
         // Since 1.36 (`HandlePodReconcile`).
         let has_ended = worker.reported.is_terminal() && !PodStatus::of(&old).is_terminal();
-        if has_ended && self.identity.version.at_least(36) {
+        if has_ended && self.identity.version.at_least(36) && !self.has(Defect::ResizeIgnoresEndedPods) {
             self.retry_resizes(|_, other| other.pending_resize.is_some(), machine, ctx);
         }
         // The update with the eviction's status allows the containers to be removed
