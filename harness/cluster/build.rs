@@ -1,6 +1,7 @@
-//! Embeds built programs of the stress image: `EVICTLAB_STRESS_AMD64` and `EVICTLAB_STRESS_ARM64`
-//! name their files. Releases set both, so that an installed evictlab builds the image without
-//! sources and cargo; without the variables, evictlab builds the program from its source tree.
+//! Builds programs of the stress image into evictlab: `EVICTLAB_STRESS_AMD64` and
+//! `EVICTLAB_STRESS_ARM64` name their files. Releases set both, so that an installed evictlab
+//! builds the image without sources and cargo; without the variables, evictlab builds the program
+//! from its source tree.
 
 use std::path::Path;
 use std::{env, fs};

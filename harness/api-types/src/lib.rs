@@ -1,7 +1,8 @@
 //! The types of the Kubernetes API: the fields of each kind of object.
 //!
 //! Objects stay JSON in most of evictlab, so that fields newer than k8s-openapi's types are kept.
-//! This crate compares such objects with the types, and lists the fields of a type at a path.
+//! This crate compares such objects with the types, lists the fields of a type at a path, merges
+//! changes into objects, and splits references to images.
 //!
 //! ```
 //! use evictlab_api_types::ApiType;
@@ -17,13 +18,17 @@
 //! for [`erased_serde`]'s format, which the other formats are converted to.
 
 mod api_type;
+mod image_reference;
+mod kind_at;
+mod merge;
 mod mismatch;
 mod newer_fields;
 mod path;
-mod probe;
 
 pub use api_type::ApiType;
+pub use image_reference::ImageReference;
+pub use kind_at::{TypeSegment, ValueKind};
+pub use merge::merge_fields;
 pub use mismatch::{Difference, Mismatch};
 pub use newer_fields::is_newer_field;
 pub use path::PathSegment;
-pub use probe::{TypeSegment, ValueKind};

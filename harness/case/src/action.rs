@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::object_name::{ObjectKind, ObjectName};
-use crate::values::{Duration, Name, QuantityText, ResizedRequest};
+use crate::values::{Name, QuantityText, ResizedRequest, WholeSeconds};
 
 /// Action of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -157,7 +157,7 @@ pub struct Deletion {
     /// The object.
     pub object: ObjectName,
     /// Grace period, instead of that of the pod.
-    pub grace_period: Option<Duration>,
+    pub grace_period: Option<WholeSeconds>,
 }
 
 /// Deletion of a pod, `{pod: web}`, or of another object, `{kind: ReplicaSet, name: web}`.
@@ -176,7 +176,7 @@ struct DeletionFields {
     name: Option<Name>,
     /// Grace period, instead of that of the pod.
     #[serde(default)]
-    grace_period: Option<Duration>,
+    grace_period: Option<WholeSeconds>,
 }
 
 /// A deletion without an object, with two, or with a grace period that does not apply.

@@ -65,7 +65,7 @@ pub struct Expect {
 }
 
 impl Expect {
-    /// Reports whether the outcome states nothing beside the evicted pods.
+    /// Returns true if the outcome states nothing beside the evicted pods.
     pub(crate) fn has_only_evictions(&self) -> bool {
         // Without `..`, so that a new field is not forgotten.
         let Self {
@@ -107,7 +107,7 @@ pub struct ExpectedEvictions {
 }
 
 impl ExpectedEvictions {
-    /// Reports whether the case states the list, which may be empty.
+    /// Returns true if the case states the list, which may be empty.
     pub(crate) fn is_stated(&self) -> bool {
         self.is_stated
     }

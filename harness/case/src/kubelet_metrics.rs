@@ -134,17 +134,24 @@ const METRICS: [&str; 122] = [
     "kubelet_working_pods",
 ];
 
-/// Returns whether no kubelet has a metric, and the most similar one. Metrics of libraries are not
-/// known, except by a name that is nearly one of the kubelet's own.
-pub(crate) fn unknown_metric(name: &str) -> Option<Option<&'static str>> {
+/// A metric that no kubelet has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct UnknownMetric {
+    /// The most similar metric of kubelets.
+    pub(crate) nearest: Option<&'static str>,
+}
+
+/// Returns `None` for a metric that kubelets may have. Metrics of libraries are not known, except
+/// by a name that is nearly one of the kubelet's own.
+pub(crate) fn unknown_metric(name: &str) -> Option<UnknownMetric> {
     const NEARLY_EQUAL: f64 = 0.9;
     let is_known = |name: &str| METRICS.contains(&name);
     if is_known(name) || SERIES.iter().any(|end| name.strip_suffix(end).is_some_and(is_known)) {
         return None;
     }
-    let near = nearest(name, METRICS);
-    let is_slip = near.is_some_and(|near| strsim::jaro_winkler(name, near) >= NEARLY_EQUAL);
-    (name.starts_with(PREFIX) || is_slip).then_some(near)
+    let nearest = nearest(name, METRICS);
+    let is_slip = nearest.is_some_and(|near| strsim::jaro_winkler(name, near) >= NEARLY_EQUAL);
+    (name.starts_with(PREFIX) || is_slip).then_some(UnknownMetric { nearest })
 }
 
 #[cfg(test)]
@@ -161,16 +168,12 @@ mod tests {
         ] {
             assert_eq!(unknown_metric(known), None, "{known}");
         }
-        for (misspelt, near) in [
+        for (misspelt, nearest) in [
             ("kubelet_evictoins", Some("kubelet_evictions")),
             ("kublet_preemptions", Some("kubelet_preemptions")),
-            ("kubelet_zzz", Some("kubelet_evictions")),
         ] {
-            let found = unknown_metric(misspelt);
-            assert!(found.is_some(), "{misspelt}");
-            if misspelt != "kubelet_zzz" {
-                assert_eq!(found, Some(near), "{misspelt}");
-            }
+            assert_eq!(unknown_metric(misspelt), Some(UnknownMetric { nearest }), "{misspelt}");
         }
+        assert!(unknown_metric("kubelet_zzz").is_some());
     }
 }

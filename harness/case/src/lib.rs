@@ -87,7 +87,7 @@ pub use schema::{Case, EphemeralContainer, KnownBug, json_schema};
 pub use step::{MultipleActionsError, Step};
 pub use values::{
     Comparison, Duration, KubeletRequirement, Name, Pattern, QuantityText, ResizedRequest, Upstream,
-    UsageBound, ValueError,
+    UsageBound, ValueError, WholeSeconds,
 };
 pub use words::count;
 pub use yaml_problem::{document_problem, yaml_problem};

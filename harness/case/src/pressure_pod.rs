@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::pressure_signal::PressureSignal;
-use crate::values::{Duration, Name, QuantityText};
+use crate::values::{Name, QuantityText, WholeSeconds};
 
 /// Image of the pod.
 const IMAGE: &str = "agnhost:2.52";
@@ -77,7 +77,7 @@ pub struct PressurePod {
     pub priority_class: Option<Name>,
     /// Termination grace period; the default is 1s.
     #[serde(default)]
-    pub grace_period: Option<Duration>,
+    pub grace_period: Option<WholeSeconds>,
 }
 
 impl PressurePod {

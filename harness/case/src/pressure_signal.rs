@@ -76,22 +76,22 @@ impl PressureSignal {
         }
     }
 
-    /// Reports whether the signal is in bytes; otherwise it counts inodes or processes.
+    /// Returns true if the signal is in bytes; otherwise it counts inodes or processes.
     pub fn is_bytes(self) -> bool {
         matches!(self, Self::MemoryAvailable | Self::NodefsAvailable | Self::ImagefsAvailable)
     }
 
-    /// Reports whether the signal is on a file system.
+    /// Returns true if the signal is on a file system.
     pub fn is_on_disk(self) -> bool {
         self.is_on_nodefs() || self.is_on_imagefs()
     }
 
-    /// Reports whether the signal is on nodefs.
+    /// Returns true if the signal is on nodefs.
     pub fn is_on_nodefs(self) -> bool {
         matches!(self, Self::NodefsAvailable | Self::NodefsInodesFree)
     }
 
-    /// Reports whether the signal is on imagefs.
+    /// Returns true if the signal is on imagefs.
     pub fn is_on_imagefs(self) -> bool {
         matches!(self, Self::ImagefsAvailable | Self::ImagefsInodesFree)
     }

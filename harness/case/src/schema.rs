@@ -170,7 +170,7 @@ impl Case {
         self.steps.iter().filter_map(Step::resize)
     }
 
-    /// Returns whether the case waits for nothing: no eviction, no `until` and no step says when it
+    /// Returns true if the case waits for nothing: no eviction, no `until` and no step says when it
     /// ends. It ends when nothing changes any more.
     pub fn waits_for_nothing(&self) -> bool {
         let Expect { evicted, refused, summary, .. } = &self.expect;
@@ -199,7 +199,7 @@ impl Case {
         reads.fold(KeysRead::Keys(BTreeSet::new()), KeysRead::union)
     }
 
-    /// Reports whether any expression reads the variable.
+    /// Returns true if any expression reads the variable.
     pub fn references(&self, variable: &str) -> bool {
         self.expressions().any(|expression| expression.references(variable))
     }

@@ -243,6 +243,21 @@ mod tests {
         }
     }
 
+    /// The API has whole seconds; half a second would become 0, which deletes a pod at once.
+    #[test]
+    fn grace_periods_are_whole_seconds() {
+        let pressure_pod = "pressure: {signal: memory.available, pod: {name: hog, grace-period: 500ms}}\n";
+        for (place, added) in [
+            ("expect:\n", "do:\n  - delete: {pod: alloc, grace-period: 500ms}\n"),
+            ("pressure: {signal: memory.available, ramp: 15s}\n", pressure_pod),
+        ] {
+            let rest = if place == "expect:\n" { place } else { "" };
+            let text = GOOD.replace(place, &format!("{added}{rest}"));
+            let problems = parse("suite", "suite/good.yaml", "good.yaml", text.as_bytes()).unwrap_err();
+            assert!(problems.to_string().contains("it must be in whole seconds"), "{problems}");
+        }
+    }
+
     /// Steps can change what the case states or has created before.
     #[test]
     fn steps_change_and_delete_objects() {

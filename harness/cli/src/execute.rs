@@ -7,11 +7,10 @@ use std::thread;
 
 use evictlab_report::clock::Clock;
 use evictlab_report::exit_code::INTERRUPTED;
-use evictlab_report::{Finished, Report, ReportError, ReportOptions, Reports, RunDir, reports};
+use evictlab_report::{BackendName, Finished, Report, ReportError, ReportOptions, Reports, RunDir, reports};
 use evictlab_runner::{Interrupt, RunRequest};
 use tokio::runtime::Builder;
 
-use crate::args::backend::BackendName;
 use crate::failure::{Failure, bad_input, infrastructure, write_error};
 use crate::messages::print_stderr;
 

@@ -33,10 +33,10 @@ use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::CompleteEnv;
+use evictlab_report::BackendName;
 use mimalloc::MiMalloc;
 use tokio::runtime::{Builder, Runtime};
 
-use args::backend::BackendName;
 use args::bisect::BisectArgs;
 use args::output::ColorArgs;
 use commands::{
@@ -111,8 +111,8 @@ fn main() -> ExitCode {
     };
     choose_colours(cli.color.choice());
     let result = match cli.command {
-        Command::Run(args) => block_on(args.backend, run::run(*args)),
-        Command::Stress(args) => block_on(args.backend, stress::run(&args)),
+        Command::Run(args) => block_on(args.backend.into(), run::run(*args)),
+        Command::Stress(args) => block_on(args.backend.into(), stress::run(&args)),
         Command::Verify(args) => block_on(args.backend.into(), verify::run(&args)),
         Command::Bisect(args) => block_on(args.backend().into(), bisect::run(&args)),
         Command::Mutants(args) => mutants::run(&args),

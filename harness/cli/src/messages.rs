@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::io::{self, Write};
 use std::sync::OnceLock;
 
-use evictlab_report::words::{visible, without_workflow_commands};
+use evictlab_report::text::{visible, without_workflow_commands};
 use evictlab_report::{ColourChoice, Style, TerminalCaps};
 
 /// The choice of colours by `--color`. It is made once: a failure is reported where the arguments

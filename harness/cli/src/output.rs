@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind, Write};
 
 use serde::Serialize;
 
-use evictlab_report::words::{visible, without_workflow_commands};
+use evictlab_report::text::{visible, without_workflow_commands};
 use evictlab_report::{
     InterruptStage, Style, TerminalCaps, colour_markdown, exit_code, write_until_interrupt,
 };
@@ -13,7 +13,7 @@ use evictlab_report::{
 use crate::failure::{Failure, infrastructure};
 use crate::messages::colour_choice;
 
-/// Returns whether standard output is coloured.
+/// Returns true if standard output is coloured.
 pub(crate) fn is_stdout_coloured() -> bool {
     TerminalCaps::of_stdout(colour_choice()).colour
 }

@@ -42,6 +42,11 @@ pub(crate) fn is_unavailable(error: &kube::Error) -> bool {
     }
 }
 
+/// Reports whether the API server was too busy to carry out a request.
+pub(crate) fn is_busy(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if matches!(status.code, 429 | 503))
+}
+
 /// Reports whether an error of the API server may pass.
 pub(crate) fn is_temporary_status(code: u16) -> bool {
     code == 429 || code >= 500

@@ -1,7 +1,7 @@
 //! Backends: sources of the clusters of a run.
 
 use evictlab_fault::Fault;
-use evictlab_report::Model;
+use evictlab_report::{BackendName, Model};
 use tokio_util::sync::CancellationToken;
 
 use crate::embedded::{EmbeddedBackend, EmbeddedHandle};
@@ -24,11 +24,11 @@ pub enum Backend {
 
 impl Backend {
     /// Name in reports.
-    pub fn name(&self) -> &'static str {
+    pub fn name(&self) -> BackendName {
         match self {
-            Self::Embedded(_) => "embedded",
-            Self::Kind(_) => "kind",
-            Self::Existing(_) => "existing",
+            Self::Embedded(_) => BackendName::Embedded,
+            Self::Kind(_) => BackendName::Kind,
+            Self::Existing(_) => BackendName::Existing,
         }
     }
 

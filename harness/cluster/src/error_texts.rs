@@ -14,15 +14,17 @@ use kube::core::Status;
 use crate::api_error::AnswerError;
 use crate::images::stress_image::{BuildError, LoadError};
 use crate::images::update::{DownloadError, ReleasesError, UpdateError};
-use crate::images::{ContainerdError, ImageCatalogError, ImageLoadError, PullError, ResolveError};
+use crate::images::{
+    ContainerdError, ImageCatalogError, ImageLoadError, PullError, ResolveError, SnapshotterProblem,
+};
 use crate::kubelet_config::ConfigureError;
 use crate::run_lease::LeaseLost;
 use crate::wait::StalledError;
 use crate::workload::StageError;
 use crate::{
     ClusterError, ClusterName, ClusterNameError, ConfigError, DockerError, ExistingError, FileSystemsError,
-    KindError, KubeletSpecError, NodeDiskError, NodeError, NotModelledError, PressureForbidden, ProbeError,
-    ServedError, SkewError, StartProblem, StateError,
+    JOB_VARIABLE, JobIndexError, KindError, KubeletSpecError, NodeDiskError, NodeError, NotModelledError,
+    PressureForbidden, ProbeError, ServedError, SkewError, StartProblem, StateError, WatchDenied,
 };
 
 const CLUSTER: &str = "lab";
@@ -102,12 +104,16 @@ fn clusters() -> Vec<String> {
         row(ClusterError::Config(ConfigError::Read { path: PathBuf::from("kind.yaml"), source: denied() })),
         row(ClusterError::Kubelet(ConfigureError::Node(NodeError::NotManaged(node())))),
         row(ClusterError::State(StateError::NoHome)),
-        row(ClusterError::File(denied())),
         row(ClusterError::Exists(cluster())),
         row(ClusterError::Unknown(cluster())),
         row(ClusterError::Stopped(cluster())),
-        row(ClusterError::Kubeconfig { cluster: cluster(), problem: text("invalid certificate") }),
-        row(ClusterError::Workers(text("connection refused"))),
+        row(ClusterError::Kubeconfig {
+            cluster: cluster(),
+            path: PathBuf::from("state/lab/kubeconfig"),
+            problem: text("invalid certificate"),
+        }),
+        row(ClusterError::Workers { cluster: cluster(), source: refused_by_server() }),
+        row(ClusterError::NodeVersion { node: node(), source: VersionError(text("v1.x")) }),
         row(ClusterError::Label { node: node(), source: refused_by_server() }),
         row(ClusterError::NotReady { cluster: cluster(), stalled: stalled() }),
         row(ClusterError::NotStarted {
@@ -185,6 +191,11 @@ fn stage() -> StageError {
     StageError::Api { operation: text("create pod web"), source: refused_by_server() }
 }
 
+fn denied_watch() -> WatchDenied {
+    let message = text("pods is forbidden: User \"dev\" cannot watch resource \"pods\"");
+    WatchDenied { verb: "watch", message }
+}
+
 fn workload() -> Vec<String> {
     let status = Status::failure("pods \"web\" is forbidden: exceeded quota", "Forbidden").boxed();
     let (namespace, reason) = (|| text("evictlab-web"), text("ErrImagePull"));
@@ -196,6 +207,8 @@ fn workload() -> Vec<String> {
         row(ProbeError::Image { node: node(), image: text(IMAGE), reason }),
         row(ProbeError::Pod { node: node(), name: text("canary"), reason: text("it exited with 1") }),
         row(ProbeError::Stage(stage())),
+        row(ProbeError::Watch(denied_watch())),
+        row(denied_watch()),
     ]
 }
 
@@ -272,6 +285,13 @@ fn kubelets() -> Vec<String> {
         row(KubeletSpecError::NoFile(path())),
         row(KubeletSpecError::Directory(path())),
         row(KubeletSpecError::Claim(VersionError(text("1.36")))),
+        row(KubeletSpecError::ClaimOfVersion(text("v1.36.2=v1.35.6"))),
+        row(JobIndexError::NotSet(JOB_VARIABLE)),
+        row(JobIndexError::Invalid {
+            variable: JOB_VARIABLE,
+            value: text("lab"),
+            expected: "NAMESPACE/NAME",
+        }),
         row(ResolveError::Docker(no_socket())),
         row(ResolveError::Pull(PullError { image: text(IMAGE), source: docker_api() })),
         row(ResolveError::NoImage { version: kubelet("v1.36.9"), nearest: text("v1.36.2 and v1.35.6") }),
@@ -294,7 +314,10 @@ fn images() -> Vec<String> {
         row(ImageCatalogError::Read { path: path(), source: denied() }),
         row(ImageCatalogError::Parse { path: path(), source: Box::new(not_yaml) }),
         row(ContainerdError::Docker(no_socket())),
-        row(ContainerdError::Snapshotter { node: node(), problem: text("no line `snapshotter`") }),
+        row(ContainerdError::Snapshotter {
+            node: node(),
+            problem: SnapshotterProblem::Missing("snapshotter"),
+        }),
         row(PullError { image: text(IMAGE), source: docker_api() }),
         row(ImageLoadError::Docker(no_socket())),
         row(ImageLoadError::Pull(PullError { image: text(IMAGE), source: docker_api() })),

@@ -28,15 +28,37 @@ impl fmt::Display for JobName {
     }
 }
 
-impl FromStr for JobName {
-    type Err = String;
+/// The environment of this process is not that of a pod of a Job.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum JobIndexError {
+    /// A variable is not set.
+    #[error("failed to read the index of the Job: {0} is not set")]
+    NotSet(&'static str),
+    /// A variable has an invalid value.
+    #[error("failed to read the index of the Job: {variable} is {value:?}, expected {expected}")]
+    Invalid {
+        /// Name of the variable.
+        variable: &'static str,
+        /// Its value.
+        value: String,
+        /// Form of a valid value.
+        expected: &'static str,
+    },
+}
 
-    fn from_str(text: &str) -> Result<Self, String> {
+impl FromStr for JobName {
+    type Err = JobIndexError;
+
+    fn from_str(text: &str) -> Result<Self, JobIndexError> {
         match text.split_once('/') {
             Some((namespace, name)) if !namespace.is_empty() && !name.is_empty() => {
                 Ok(Self { namespace: namespace.to_owned(), name: name.to_owned() })
             }
-            _ => Err(format!("{text:?} is not NAMESPACE/NAME of a Job")),
+            _ => Err(JobIndexError::Invalid {
+                variable: JOB_VARIABLE,
+                value: text.to_owned(),
+                expected: "NAMESPACE/NAME",
+            }),
         }
     }
 }
@@ -55,11 +77,16 @@ impl JobIndex {
     ///
     /// # Errors
     /// A variable is missing or invalid.
-    pub fn of_this_pod() -> Result<Self, String> {
-        let read = |name: &str| env::var(name).map_err(|_| format!("{name} is not set"));
+    pub fn of_this_pod() -> Result<Self, JobIndexError> {
+        let read = |name: &'static str| env::var(name).map_err(|_| JobIndexError::NotSet(name));
         let job = read(JOB_VARIABLE)?.parse()?;
-        let index = read(INDEX_VARIABLE)?;
-        let index = index.parse().map_err(|_| format!("{INDEX_VARIABLE} is not an index: {index:?}"))?;
-        Ok(Self { job, index })
+        let value = read(INDEX_VARIABLE)?;
+        match value.parse() {
+            Ok(index) => Ok(Self { job, index }),
+            Err(_) => {
+                let (variable, expected) = (INDEX_VARIABLE, "a number");
+                Err(JobIndexError::Invalid { variable, value, expected })
+            }
+        }
     }
 }

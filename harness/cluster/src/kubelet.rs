@@ -10,7 +10,8 @@ use evictlab_rules::KubeletVersion;
 /// `v1.32.13=./kubelet`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KubeletSpec {
-    /// Expected version. A kubelet that reports another version is rejected.
+    /// Expected version of an image or a binary. A kubelet that reports another version is
+    /// rejected.
     pub claimed: Option<KubeletVersion>,
     /// Source of the kubelet.
     pub source: KubeletSource,
@@ -47,6 +48,11 @@ pub enum KubeletSpecError {
         "failed to read kubelet {0}: it is a directory\nhelp: pass the path of the kubelet binary itself"
     )]
     Directory(PathBuf),
+    /// A version is expected of a version.
+    #[error(
+        "failed to parse kubelet {0:?}: the text after `=` is a version itself\nhelp: write an image or a binary after `=`, or use one version alone"
+    )]
+    ClaimOfVersion(String),
     /// The text before `=` is not a version.
     #[error("failed to parse the version before `=`: {0}")]
     Claim(#[from] evictlab_rules::VersionError),
@@ -65,7 +71,12 @@ impl FromStr for KubeletSpec {
     fn from_str(text: &str) -> Result<Self, KubeletSpecError> {
         if let Some((claim, source)) = text.split_once('=') {
             let claimed = Some(claim.parse()?);
-            return Ok(Self { claimed, source: parse_source(source)? });
+            return match parse_source(source)? {
+                KubeletSource::Release(_) | KubeletSource::Minor(_) => {
+                    Err(KubeletSpecError::ClaimOfVersion(text.to_owned()))
+                }
+                source => Ok(Self { claimed, source }),
+            };
         }
         Ok(parse_source(text)?.into())
     }
@@ -179,6 +190,8 @@ mod tests {
             ("./nothing-here", "does not exist"),
             ("/", "/: it is a directory"),
             ("best=kindest/node:v1.32.13", "before `=`"),
+            ("v1.32.13=v1.31.14", "is a version itself"),
+            ("v1.32.13=v1.32", "is a version itself"),
         ] {
             let error = text.parse::<KubeletSpec>().unwrap_err().to_string();
             assert!(error.contains(says), "{text}: {error}");

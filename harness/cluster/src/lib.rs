@@ -25,13 +25,13 @@
 //! | 10 | `backend`: [`Backend`], one of the three; `served`: embedded clusters of other processes |
 //! | 9 | `embedded`, `kind`, `existing`: the backends |
 //! | 8 | `plan`: clusters of a run |
-//! | 7 | `error`: the errors of the backends; [`file_systems`]: file systems apart from nodefs; [`huge_pages`]: huge pages |
+//! | 7 | `error`: the errors of the backends; [`node_resources`]: file systems and huge pages that a case asks for |
 //! | 6 | [`kubelet_config`]: configures kubelets |
 //! | 5 | `node`: [`Node`] and [`NodeBackend`], the machine under it |
 //! | 4 | [`images`]: node images and case images; `probe`: pods that test a node; `run_lease`: the Lease of a run |
 //! | 3 | `docker`: Docker API; [`workload`]: namespaces and pods |
 //! | 2 | `owner`: the process that owns a cluster |
-//! | 1 | [`wait`], `answer_limit`, `api_client`, `api_error`, `job_index`, `kubelet`, `loop_file_system`, `meminfo`, `sha256` |
+//! | 1 | [`wait`], `answer_limit`, `api_client`, `api_error`, `bounded_name`, `job_index`, `kubelet`, `loop_file_system`, `object_list`, `sha256`, `timed_command`, `watch` |
 
 #![deny(unreachable_pub)]
 
@@ -39,27 +39,29 @@ mod answer_limit;
 mod api_client;
 mod api_error;
 mod backend;
+mod bounded_name;
 mod docker;
 mod embedded;
 mod error;
 mod existing;
-pub mod file_systems;
-pub mod huge_pages;
 pub mod images;
 mod job_index;
 mod kind;
 mod kubelet;
 pub mod kubelet_config;
 mod loop_file_system;
-mod meminfo;
 mod node;
+pub mod node_resources;
+mod object_list;
 mod owner;
 mod plan;
 mod probe;
 mod run_lease;
 mod served;
 mod sha256;
+mod timed_command;
 pub mod wait;
+mod watch;
 pub mod workload;
 
 #[cfg(test)]
@@ -74,31 +76,33 @@ pub use embedded::{
 };
 pub use error::{ClusterError, ConfigError, ExistingError, KindError, OLDEST_KIND, StartProblem, StateError};
 pub use existing::{
-    CASE_PERMISSIONS, CORDONED, ClusterAccess, ClusterClient, ExistingBackend, ExistingOptions, Leftover,
+    CASE_PERMISSIONS, ClusterAccess, ClusterClient, ExistingBackend, ExistingOptions, Leftover,
     NodePermissions, OPTIONAL_PERMISSIONS, Permission, READ_PERMISSIONS, RUN_PERMISSIONS, WATCH_PERMISSIONS,
     collect_leftovers, leftovers,
 };
 pub use images::CANARY_IMAGE;
-pub use job_index::{JOB_VARIABLE, JobIndex, JobName};
+pub use job_index::{JOB_VARIABLE, JobIndex, JobIndexError, JobName};
 pub use kind::{
     Cluster, ClusterName, ClusterNameError, ClusterRecord, ClusterSource, ClusterState, HOST_RESERVE,
-    KIND_LABEL, KUBELET_LABEL, KeepPolicy, KindBackend, KindConfig, KindOptions, KnownCluster, KubeletGroup,
-    LastHeartbeat, MAX_KUBELET_SKEW, NODE_FILE, NewCluster, NodeDiskError, Removal, SkewError, StartWatch,
-    StateDir, claim, collect, containers, dead_scratch_containers, delete, ensure_names_unused, find,
-    group_by_skew, has_own_disk, is_skew_allowed, kind_version, kubelets_of, label_value, planned_removal,
-    separate_disks, single_group, start, stop,
+    KIND_LABEL, KeepPolicy, KindBackend, KindConfig, KindOptions, KnownCluster, KubeletGroup,
+    MAX_KUBELET_SKEW, NewCluster, NodeDiskError, Removal, SkewError, StartWatch, StateDir, claim, collect,
+    containers, dead_scratch_containers, delete, ensure_names_unused, find, group_by_skew, has_own_disk,
+    is_skew_allowed, kind_version, kubelets_of, label_value, planned_removal, separate_disks, single_group,
+    start, stop,
 };
 pub use kubelet::{Kubelet, KubeletSource, KubeletSpec, KubeletSpecError};
-pub use meminfo::available_memory;
 pub use node::{
-    ExternalNode, FileSystemsError, KubeletProxy, MAX_KUBELET_LOG_LINES, MetricLine, Node, NodeBackend,
-    NodeError, NodeFileSystems, NodeReversal, PressureForbidden, is_ready, last_heartbeat,
+    CORDONED, ExternalNode, FileSystemsError, KubeletProxy, MAX_KUBELET_LOG_LINES, MetricLine, Node,
+    NodeBackend, NodeError, NodeFileSystems, NodeReversal, PressureForbidden, is_ready, last_heartbeat,
+    system_taints, taints,
 };
+pub use object_list::ObjectList;
 pub use owner::Owner;
 pub use plan::{ClusterPlan, ClusterProgress, NodeRequirements, TeardownContext, TeardownOutcome};
-pub use probe::{ProbeError, ProbePod, ProbePods};
+pub use probe::{ProbeError, ProbePod, ProbePods, available_memory};
 pub use run_lease::{LeaseLost, RunLease};
 pub use served::{ListedCluster, ServedCluster, ServedError, ServerCommand};
 pub use sha256::sha256_hex;
-pub use wait::WatchBackoff;
-pub use workload::without_managed_fields;
+pub use timed_command::output_within;
+pub use watch::{WatchBackoff, WatchDenied};
+pub use workload::{GracePeriod, without_managed_fields};

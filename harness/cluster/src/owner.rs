@@ -53,6 +53,11 @@ impl Owner {
         Some(Self { pid, started, host: host_name(), scope: scope(), job: None })
     }
 
+    /// Returns the identity as JSON, for a label or an annotation.
+    pub(crate) fn to_json(&self) -> String {
+        serde_json::to_string(self).expect("an owner has only texts and numbers")
+    }
+
     /// Returns whether the process has the host and the process ids of this one, and is not hidden
     /// from it, so that its state can be checked.
     pub fn is_local(&self) -> bool {

@@ -1,14 +1,13 @@
-//! Waiting that times out only without progress, and the backoff of watches.
+//! Waiting that times out only without progress.
 
 use std::time::Duration;
 
-use kube::runtime::utils::Backoff;
 use tokio::time::Instant;
 
 use crate::api_error::is_unavailable;
 
-/// Result of one probe of a wait.
-pub enum Probe<T> {
+/// Result of one poll of a wait.
+pub enum Poll<T> {
     /// The condition holds; the wait ends with this value.
     Done(T),
     /// The condition does not hold yet. A changed text counts as progress.
@@ -21,29 +20,29 @@ pub enum Probe<T> {
 pub struct StalledError {
     /// Longest time without progress that the wait accepts.
     pub timeout: Duration,
-    /// Text of the last pending probe.
+    /// Text of the last pending poll.
     pub last: String,
 }
 
-/// Probes once per `interval` until the probe is done.
+/// Polls once per `interval` until the poll is done.
 ///
 /// # Errors
-/// The text of the pending probe has not changed for `timeout`. A slow machine that still makes
+/// The text of the pending poll has not changed for `timeout`. A slow machine that still makes
 /// progress does not time out.
-pub async fn until<T, F>(timeout: Duration, interval: Duration, mut probe: F) -> Result<T, StalledError>
+pub async fn until<T, F>(timeout: Duration, interval: Duration, mut poll: F) -> Result<T, StalledError>
 where
-    F: AsyncFnMut() -> Probe<T>,
+    F: AsyncFnMut() -> Poll<T>,
 {
     let mut progressed = Instant::now();
     let mut last = String::new();
     loop {
-        match probe().await {
-            Probe::Done(value) => return Ok(value),
-            Probe::Pending(text) if text != last => (progressed, last) = (Instant::now(), text),
-            Probe::Pending(_) if progressed.elapsed() >= timeout => {
+        match poll().await {
+            Poll::Done(value) => return Ok(value),
+            Poll::Pending(text) if text != last => (progressed, last) = (Instant::now(), text),
+            Poll::Pending(_) if progressed.elapsed() >= timeout => {
                 return Err(StalledError { timeout, last });
             }
-            Probe::Pending(_) => {}
+            Poll::Pending(_) => {}
         }
         tokio::time::sleep(interval).await;
     }
@@ -80,29 +79,6 @@ pub(crate) async fn retry_while<T, E>(
     }
 }
 
-/// Delays between attempts to reopen a broken watch: 0.8 s, doubled up to 30 s, reset by success.
-/// Without jitter, so that runs on the model are reproducible.
-#[derive(Debug, Default)]
-pub struct WatchBackoff {
-    last: Option<Duration>,
-}
-
-impl Iterator for WatchBackoff {
-    type Item = Duration;
-
-    fn next(&mut self) -> Option<Duration> {
-        let next = self.last.map_or(Duration::from_millis(800), |last| last * 2);
-        self.last = Some(next.min(Duration::from_secs(30)));
-        self.last
-    }
-}
-
-impl Backoff for WatchBackoff {
-    fn reset(&mut self) {
-        self.last = None;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -110,22 +86,13 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn times_out_only_without_progress() {
         let (timeout, interval) = (Duration::from_secs(10), Duration::from_secs(1));
-        let mut probes = 0;
+        let mut polls = 0;
         let progressing = until(timeout, interval, async || {
-            probes += 1;
-            if probes == 100 { Probe::Done(probes) } else { Probe::Pending(format!("{}", probes / 5)) }
+            polls += 1;
+            if polls == 100 { Poll::Done(polls) } else { Poll::Pending(format!("{}", polls / 5)) }
         });
         assert_eq!(progressing.await, Ok(100));
-        let stalled = until::<(), _>(timeout, interval, async || Probe::Pending("stuck".to_owned())).await;
+        let stalled = until::<(), _>(timeout, interval, async || Poll::Pending("stuck".to_owned())).await;
         assert_eq!(stalled, Err(StalledError { timeout, last: "stuck".to_owned() }));
-    }
-
-    #[test]
-    fn watch_delays_double_up_to_30_s() {
-        let mut backoff = WatchBackoff::default();
-        let delays: Vec<u128> = backoff.by_ref().take(7).map(|delay| delay.as_millis()).collect();
-        assert_eq!(delays, [800, 1600, 3200, 6400, 12800, 25600, 30000]);
-        backoff.reset();
-        assert_eq!(backoff.next(), Some(Duration::from_millis(800)));
     }
 }

@@ -13,7 +13,7 @@ use bollard::models::{ContainerCreateBody, HostConfig, HostConfigCgroupnsModeEnu
 use bollard::query_parameters::{
     CreateContainerOptions, CreateImageOptionsBuilder, RemoveImageOptions, StartContainerOptions,
 };
-use evictlab_cluster::images::stress_image::{self, Built};
+use evictlab_cluster::images::stress_image::{self, StressProgram};
 use evictlab_cluster::images::{ImageCatalog, KubeletResolver, ensure_loaded, has_image, pull_image};
 use evictlab_cluster::{Docker, NodeBackend, NodeFileSystems, StartWatch, has_own_disk, separate_disks};
 use futures::{FutureExt, StreamExt};
@@ -173,7 +173,8 @@ async fn builds_the_stress_image_and_replaces_an_older_one(docker: &Docker, imag
 }
 
 async fn load_stress_image(docker: &Docker, node: &str) {
-    let older = Built { program: b"older".to_vec(), architecture: docker.architecture().await.unwrap() };
+    let older =
+        StressProgram { program: b"older".to_vec(), architecture: docker.architecture().await.unwrap() };
     docker.write_file(node, "/older.tar", 0o600, &older.archive().unwrap().bytes).await.unwrap();
     docker.run(node, &["ctr", "-n", "k8s.io", "images", "import", "/older.tar"]).await.unwrap();
 

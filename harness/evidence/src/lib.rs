@@ -36,6 +36,7 @@ mod recorded;
 mod sample;
 mod samples;
 mod scope;
+mod undecodable_pod;
 mod yaml;
 
 #[cfg(test)]
@@ -43,7 +44,7 @@ mod error_texts;
 
 pub use history::{ConditionEntry, ContainerEntry, NodeHistoryEntry, PodHistoryEntry};
 pub use kubelet_config::{KubeletConfig, missing_defaults, thresholds};
-pub use live_state::{LiveState, WatchedKind};
+pub use live_state::{ListedPods, LiveState, WatchedKind};
 pub use metric::Metric;
 pub use missing::{EvidenceSource, MissingEvidence, UnknownSource};
 pub use objects::{ContainerStatusExt, RecordedEvent, RecordedNode, RecordedPod};
@@ -53,4 +54,5 @@ pub use recorded::{DecodeError, Recorded};
 pub use sample::{SampleDocument, sample};
 pub use samples::Samples;
 pub use scope::Scope;
+pub use undecodable_pod::UndecodablePod;
 pub use yaml::{YamlError, yaml_documents, yaml_documents_as};

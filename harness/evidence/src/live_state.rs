@@ -11,6 +11,7 @@ use crate::history::{self, MAX_HISTORY, NodeHistoryEntry, PodHistoryEntry};
 use crate::missing::{EvidenceSource, MissingEvidence};
 use crate::objects::{RecordedEvent, RecordedNode, RecordedPod};
 use crate::recorded::Recorded;
+use crate::undecodable_pod::UndecodablePod;
 
 /// Cause of gaps in a history.
 const MISSED_CHANGES: &str = "the watch expired and may have missed changes";
@@ -29,8 +30,28 @@ pub enum WatchedKind {
     Node,
 }
 
-/// Names of the pods that a list contains, while a watch lists them.
-type ListedPods = BTreeSet<String>;
+/// The pods that a list contains, by name, with their UIDs. A listed pod without a UID is any pod
+/// of its name.
+#[derive(Clone, Debug, Default)]
+pub struct ListedPods(BTreeSet<(String, Option<String>)>);
+
+impl ListedPods {
+    /// Adds a pod.
+    pub fn insert(&mut self, pod: &RecordedPod) {
+        self.0.insert((pod.case_name().to_owned(), pod.uid().map(str::to_owned)));
+    }
+
+    /// Adds a pod that cannot be decoded.
+    pub fn insert_undecodable(&mut self, pod: &UndecodablePod) {
+        self.0.insert((pod.name.clone(), pod.uid.clone()));
+    }
+
+    fn contains(&self, pod: &RecordedPod) -> bool {
+        let first = (pod.case_name().to_owned(), None);
+        let mut listed = self.0.range(first..).take_while(|(name, _)| name == pod.case_name());
+        listed.any(|(_, uid)| uid.is_none() || uid.as_deref() == pod.uid())
+    }
+}
 
 /// Pods, events and the node as watches delivered them so far.
 #[derive(Clone, Debug, Default)]
@@ -49,8 +70,10 @@ pub struct LiveState {
     pub gone: Vec<RecordedPod>,
     /// Time of the first request to delete each pod, by UID.
     pub deletion_requests: BTreeMap<String, Timestamp>,
-    /// Evidence that expired watches did not deliver.
-    pub missing: Vec<MissingEvidence>,
+    /// Evidence that watches did not deliver.
+    missing: Vec<MissingEvidence>,
+    /// The pods whose last version cannot be decoded, by name.
+    undecodable: BTreeMap<String, UndecodablePod>,
     /// `Some` while the watch on pods lists them.
     listed: Option<ListedPods>,
     /// True while the watch on the node lists it.
@@ -66,10 +89,12 @@ impl LiveState {
     /// Records a pod's new version, `t` seconds after the first pod was created.
     pub fn record_pod(&mut self, t: f64, pod: RecordedPod) {
         let name = pod.case_name().to_owned();
+        let is_listed = self.listed.is_some();
         if let Some(listed) = &mut self.listed {
-            listed.insert(name.clone());
-            self.note_missed_changes(t, &name, &pod);
+            listed.insert(&pod);
         }
+        self.note_missed_changes(t, &name, &pod, is_listed);
+        self.note_decoded(&pod);
         self.push_pod_history(PodHistoryEntry::new(t, &pod, false), &name);
         self.note_deletion_request(&pod);
         self.pods.insert(name, pod);
@@ -90,20 +115,38 @@ impl LiveState {
         }
     }
 
-    /// Compares a listed pod with the known one of that name.
-    fn note_missed_changes(&mut self, t: f64, name: &str, listed: &RecordedPod) {
-        let Some(known) = self.pods.get(name).cloned() else { return };
-        if known.uid() != listed.uid() {
-            self.record_vanished(t, known);
-        } else if known.metadata.resource_version != listed.metadata.resource_version {
+    /// Compares a new version of a pod with the known pod of that name.
+    fn note_missed_changes(&mut self, t: f64, name: &str, new: &RecordedPod, is_listed: bool) {
+        let Some(known) = self.pods.get(name) else { return };
+        if known.uid() != new.uid() {
+            self.record_vanished(t, known.clone());
+        } else if is_listed && known.metadata.resource_version != new.metadata.resource_version {
             self.record_missing(MissingEvidence::new(EvidenceSource::PodHistory, MISSED_CHANGES));
+        }
+    }
+
+    /// Records that the API server returned a version of a pod that cannot be decoded. The end of
+    /// the pod is missing evidence until a later version is decoded.
+    pub fn record_undecodable_pod(&mut self, pod: UndecodablePod) {
+        if let Some(listed) = &mut self.listed {
+            listed.insert_undecodable(&pod);
+        }
+        self.undecodable.insert(pod.name.clone(), pod);
+    }
+
+    /// Records that the last version of a pod could be decoded. The history lacks an earlier one
+    /// that could not.
+    pub fn note_decoded(&mut self, pod: &RecordedPod) {
+        if let Some(earlier) = self.undecodable.remove(pod.case_name()) {
+            let cause = format!("a version of {} was not recorded: {}", earlier.name, earlier.cause);
+            self.record_missing(MissingEvidence::new(EvidenceSource::PodHistory, cause));
         }
     }
 
     /// Records that a watch begins to list its objects: at its start, and after it has expired.
     pub fn record_list_start(&mut self, kind: WatchedKind) {
         match kind {
-            WatchedKind::Pods => self.listed = Some(ListedPods::new()),
+            WatchedKind::Pods => self.listed = Some(ListedPods::default()),
             WatchedKind::Node => self.is_listing_node = true,
         }
     }
@@ -121,14 +164,11 @@ impl LiveState {
         }
     }
 
-    /// Records the deletion of each known pod that a complete list does not contain.
-    pub fn record_unlisted_pods(&mut self, t: f64, listed: &BTreeSet<String>) {
-        let vanished: Vec<RecordedPod> = self
-            .pods
-            .iter()
-            .filter(|(name, _)| !listed.contains(*name))
-            .map(|(_, pod)| pod.clone())
-            .collect();
+    /// Records the deletion of each known pod that a complete list does not contain, such as one of
+    /// which another pod has the name now.
+    pub fn record_unlisted_pods(&mut self, t: f64, listed: &ListedPods) {
+        let vanished: Vec<RecordedPod> =
+            self.pods.values().filter(|pod| !listed.contains(pod)).cloned().collect();
         vanished.into_iter().for_each(|pod| self.record_vanished(t, pod));
     }
 
@@ -146,12 +186,21 @@ impl LiveState {
         }
     }
 
+    /// Returns the evidence that was not delivered, or that could not be decoded.
+    pub fn missing(&self) -> impl Iterator<Item = MissingEvidence> {
+        let undecodable = self.undecodable.values().map(UndecodablePod::missing_evidence);
+        self.missing.iter().cloned().chain(undecodable)
+    }
+
     /// Records that a pod was deleted; `pod` is its last version.
     pub fn record_pod_gone(&mut self, t: f64, pod: RecordedPod) {
         let name = pod.case_name().to_owned();
+        self.note_decoded(&pod);
         self.push_pod_history(PodHistoryEntry::new(t, &pod, true), &name);
         self.note_deletion_request(&pod);
-        self.pods.remove(&name);
+        if self.pods.get(&name).is_some_and(|known| known.uid() == pod.uid()) {
+            self.pods.remove(&name);
+        }
         self.gone.retain(|gone| gone.uid() != pod.uid());
         self.gone.push(pod);
         if self.gone.len() > MAX_GONE_PODS {
@@ -188,18 +237,16 @@ impl LiveState {
         self.node = node;
     }
 
-    /// Records an event. A new version, such as one with a higher count, replaces the previous one.
-    /// If there are too many, only Evicted events are kept, up to twice the limit.
+    /// Records an event. A newer version, such as one with a higher count, replaces the previous
+    /// one. If there are too many, only Evicted events are kept, up to twice the limit.
     pub fn record_event(&mut self, event: RecordedEvent) {
-        let is_eviction = event.reason.as_deref() == Some("Evicted");
-        let max = if is_eviction { 2 * MAX_EVENTS } else { MAX_EVENTS };
-        match self.events.iter().position(|known| known.uid() == event.uid()) {
-            Some(known) => self.events[known] = event,
-            None if self.events.len() < max => self.events.push(event),
-            None => {
-                let cause = format!("there were more than {max}; later ones were not kept");
-                self.record_missing(MissingEvidence::new(EvidenceSource::Events, cause));
-            }
+        let Some(event) = event.replace_in(&mut self.events) else { return };
+        let max = if event.reason() == "Evicted" { 2 * MAX_EVENTS } else { MAX_EVENTS };
+        if self.events.len() < max {
+            self.events.push(event);
+        } else {
+            let cause = format!("there were more than {max}; later ones were not kept");
+            self.record_missing(MissingEvidence::new(EvidenceSource::Events, cause));
         }
     }
 
@@ -208,7 +255,8 @@ impl LiveState {
         self.gone.iter().chain(self.pods.values())
     }
 
-    /// Returns the name in the case of each existing pod whose status reports an eviction.
+    /// Returns the name in the case of each existing pod whose status reports an eviction, not a
+    /// rejection at admission.
     pub fn evicted_pods(&self) -> Vec<&str> {
         let pods = self.pods.iter().filter(|(_, pod)| pod.is_evicted());
         pods.map(|(name, _)| name.as_str()).collect()
@@ -258,14 +306,14 @@ mod tests {
     }
 
     #[test]
-    fn a_new_version_of_an_event_replaces_the_old_one() {
+    fn a_newer_version_of_an_event_replaces_the_old_one() {
         let mut state = LiveState::new();
-        for (uid, count) in [("1", 1), ("2", 1), ("1", 2)] {
-            let event = json!({"metadata": {"uid": uid}, "count": count});
+        for (uid, version, count) in [("1", "9", 1), ("2", "10", 1), ("1", "11", 2), ("1", "9", 1)] {
+            let event = json!({"metadata": {"uid": uid, "resourceVersion": version}, "count": count});
             state.record_event(Recorded::decode(event).unwrap());
         }
-        assert_eq!(state.events.len(), 2);
-        assert_eq!(state.events[0].count, Some(2));
+        let counts: Vec<_> = state.events.iter().map(|event| (event.uid(), event.count)).collect();
+        assert_eq!(counts, [(Some("1"), Some(2)), (Some("2"), Some(1))]);
     }
 
     #[test]
@@ -295,21 +343,69 @@ mod tests {
             state.record_list_end(2.0, WatchedKind::Pods);
         };
         list(&mut state, &[versioned("a", "1"), versioned("b", "2")]);
-        assert_eq!((state.pods.len(), &state.missing), (2, &vec![]));
+        assert_eq!((state.pods.len(), state.missing().count()), (2, 0));
         list(&mut state, &[versioned("a", "1")]);
         assert_eq!(state.pods.keys().collect::<Vec<_>>(), ["a"]);
         assert_eq!(state.gone, [versioned("b", "2")]);
         assert!(state.history["b"].last().unwrap().gone);
-        let sources: Vec<_> = state.missing.iter().map(|missing| missing.source.to_string()).collect();
-        assert_eq!(sources, ["pods/b"]);
+        assert_eq!(sources(&state), ["pods/b"]);
+    }
+
+    fn sources(state: &LiveState) -> Vec<String> {
+        state.missing().map(|missing| missing.source.to_string()).collect()
+    }
+
+    fn with_uid(uid: &str, phase: &str) -> RecordedPod {
+        let metadata = json!({"name": "a", "uid": uid});
+        Recorded::decode(json!({"metadata": metadata, "status": {"phase": phase}})).unwrap()
+    }
+
+    /// The deletion of the first pod was not observed.
+    #[test]
+    fn another_pod_of_the_same_name_does_not_replace_the_last_version_of_the_first() {
+        let mut watched = LiveState::new();
+        watched.record_pod(1.0, with_uid("1", "Failed"));
+        let mut listed = watched.clone();
+        watched.record_pod(2.0, with_uid("2", "Running"));
+        assert_eq!((&watched.gone, watched.pods["a"].uid()), (&vec![with_uid("1", "Failed")], Some("2")));
+        assert_eq!(sources(&watched), ["pods/a"]);
+        // A late report of the deletion does not remove the second pod.
+        watched.record_pod_gone(3.0, with_uid("1", "Failed"));
+        assert_eq!((watched.gone.len(), watched.pods["a"].uid()), (1, Some("2")));
+
+        for (uid, gone) in [("1", 0), ("2", 1)] {
+            let mut pods = ListedPods::default();
+            pods.insert(&with_uid(uid, "Running"));
+            listed.record_unlisted_pods(2.0, &pods);
+            assert_eq!(listed.gone.len(), gone, "{uid}");
+        }
+        assert_eq!(sources(&listed), ["pods/a"]);
+    }
+
+    /// The pod exists, and its state is not known until a version can be decoded.
+    #[test]
+    fn a_pod_that_cannot_be_decoded_is_missing_evidence() {
+        let undecodable = |uid: &str| {
+            let document = json!({"metadata": {"name": "a", "uid": uid}, "status": {"phase": 7}});
+            UndecodablePod::new(&document, &RecordedPod::decode(document.clone()).unwrap_err())
+        };
+        let mut state = LiveState::new();
+        state.record_pod(1.0, with_uid("1", "Running"));
+        state.record_list_start(WatchedKind::Pods);
+        state.record_undecodable_pod(undecodable("1"));
+        state.record_list_end(2.0, WatchedKind::Pods);
+        assert_eq!((state.pods.len(), state.gone.len()), (1, 0), "it was listed");
+        assert_eq!(sources(&state), ["pods/a"]);
+        let mut decoded = state.clone();
+        decoded.record_pod(3.0, with_uid("1", "Failed"));
+        assert_eq!(sources(&decoded), ["history"]);
+        state.record_pod_gone(3.0, with_uid("1", "Failed"));
+        assert_eq!(sources(&state), ["history"]);
     }
 
     #[test]
     fn a_new_list_with_another_version_leaves_a_gap_in_the_history() {
         let mut state = LiveState::new();
-        let sources = |state: &LiveState| -> Vec<String> {
-            state.missing.iter().map(|missing| missing.source.to_string()).collect()
-        };
         for (version, expected) in [("1", &[][..]), ("1", &[]), ("2", &["history", "nodeHistory"])] {
             state.record_list_start(WatchedKind::Pods);
             state.record_list_start(WatchedKind::Node);
@@ -328,7 +424,7 @@ mod tests {
     #[test]
     fn evidence_beyond_its_limits_is_cut_with_a_note() {
         let causes = |state: &LiveState| -> Vec<String> {
-            state.missing.iter().map(MissingEvidence::to_string).collect()
+            state.missing().map(|missing| missing.to_string()).collect()
         };
         let event = |nth: usize, reason: &str| {
             Recorded::decode(json!({"metadata": {"uid": format!("{nth}")}, "reason": reason})).unwrap()

@@ -83,7 +83,11 @@ impl EvidenceSource {
             Self::KubeletLog => reads(&["kubeletLog"]),
             Self::Metrics => reads(&["counted", "metrics"]),
             Self::Object { name, .. } => reads_key("objects", name),
-            Self::Log { pod, .. } => reads_key("logs", pod),
+            Self::Log { pod, container } => {
+                let read = expression.keys_read_of("logs", pod);
+                // `*` stands for all containers of a pod that was never observed.
+                read.contains(container) || container == "*" && reads_key("logs", pod)
+            }
         }
     }
 }
@@ -176,8 +180,14 @@ mod tests {
             ("metrics", "metrics.kubelet_preemptions", true),
             ("objects/deployments/web", "objects.web.status", true),
             ("objects/deployments/web", "objects.db.status", false),
-            ("logs/web/el1", "logs.web.el2", true),
+            ("logs/web/el1", "logs.web.el1", true),
+            ("logs/web/el1", "logs.web['el1']", true),
+            ("logs/web/el1", "logs.web.el2", false),
+            ("logs/web/el1", "logs.web.size()", true),
+            ("logs/web/el1", "logs.exists(pod, logs[pod].el2 == '')", true),
             ("logs/web/el1", "logs.db.el1", false),
+            ("logs/web/*", "logs.web.el2", true),
+            ("logs/web/*", "logs.db.el2", false),
         ];
         for (source, expression, affects) in rows {
             let parsed: EvidenceSource = source.parse().unwrap();

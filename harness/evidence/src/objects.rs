@@ -1,15 +1,15 @@
 //! Accessors of recorded Kubernetes objects.
 
 use evictlab_case::CASE_NAME_ANNOTATION;
+use evictlab_rules::message::is_rejection_message;
 use evictlab_rules::pod;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::{
     ContainerStateTerminated, ContainerStateWaiting, ContainerStatus, Event, Node, Pod, PodCondition,
 };
-use serde::Deserialize;
 use serde_json::Value;
 
-use crate::recorded::Recorded;
+use crate::recorded::{DecodeError, Recorded, decode_as};
 
 /// A pod as the API returned it.
 pub type RecordedPod = Recorded<Pod>;
@@ -20,14 +20,13 @@ pub type RecordedEvent = Recorded<Event>;
 /// A node as the API returned it.
 pub type RecordedNode = Recorded<Node>;
 
-/// Annotation of a mirror pod, the API's copy of a static pod.
-const MIRROR_POD_ANNOTATION: &str = "kubernetes.io/config.mirror";
-
 impl Recorded<Pod> {
-    /// Decodes the fields that the eviction rules depend on, with the allocated requests; empty if
-    /// the pod cannot be decoded.
-    pub fn as_ranked(&self) -> pod::Pod {
-        pod::Pod::deserialize(self.json()).unwrap_or_default().with_allocated_resources()
+    /// Decodes the fields that the eviction rules depend on, with the allocated requests.
+    ///
+    /// # Errors
+    /// One of these fields has another type than the rules expect, such as a quantity.
+    pub fn as_ranked(&self) -> Result<pod::Pod, DecodeError> {
+        Ok(decode_as::<pod::Pod>(self.json())?.with_allocated_resources())
     }
 
     /// Returns `metadata.name`, or the empty string.
@@ -61,7 +60,7 @@ impl Recorded<Pod> {
     /// use.
     pub fn is_mirror_pod(&self) -> bool {
         let annotations = self.metadata.annotations.as_ref();
-        annotations.is_some_and(|annotations| annotations.contains_key(MIRROR_POD_ANNOTATION))
+        annotations.is_some_and(|annotations| annotations.contains_key(pod::CONFIG_MIRROR_ANNOTATION))
     }
 
     /// Reports whether the pod has a deletion timestamp.
@@ -104,9 +103,16 @@ impl Recorded<Pod> {
         self.status.as_ref()?.message.as_deref()
     }
 
-    /// Reports whether `status.reason` is `Evicted`.
+    /// Reports whether the kubelet evicted the pod: `status.reason` is `Evicted`, and the message
+    /// is not that of a rejection at admission.
     pub fn is_evicted(&self) -> bool {
-        self.reason() == Some("Evicted")
+        self.reason() == Some("Evicted") && !self.is_rejected()
+    }
+
+    /// Reports whether the kubelet rejected the pod at admission, for node pressure or for another
+    /// reason.
+    pub fn is_rejected(&self) -> bool {
+        self.message().is_some_and(is_rejection_message)
     }
 
     /// Returns the statuses of all containers: init containers, regular ones, ephemeral ones.
@@ -161,12 +167,17 @@ pub trait ContainerStatusExt {
     /// Returns the termination before the present state.
     fn last_terminated(&self) -> Option<&ContainerStateTerminated>;
 
-    /// Reports whether the container runs or ran until its present termination.
+    /// Returns the known times at which the container started, the latest one first: of its present
+    /// run, and of the run before the last restart.
+    fn starts(&self) -> impl Iterator<Item = Timestamp>;
+
+    /// Reports whether the container runs or ever ran. A container that waits for its restart has
+    /// run.
     ///
     /// A `terminated` state without a start time is not evidence of a start: when a pod ends, the
     /// kubelet's status manager sets it for every container, started or not (`TerminatePod`).
     fn has_run(&self) -> bool {
-        self.is_running() || self.terminated().is_some_and(|terminated| terminated.started_at.is_some())
+        self.is_running() || self.starts().next().is_some()
     }
 }
 
@@ -196,6 +207,12 @@ impl ContainerStatusExt for ContainerStatus {
     fn last_terminated(&self) -> Option<&ContainerStateTerminated> {
         self.last_state.as_ref()?.terminated.as_ref()
     }
+
+    fn starts(&self) -> impl Iterator<Item = Timestamp> {
+        let running = self.state.as_ref().and_then(|state| state.running.as_ref()?.started_at.as_ref());
+        let ended = [self.terminated(), self.last_terminated()].into_iter().flatten();
+        running.into_iter().chain(ended.filter_map(|ended| ended.started_at.as_ref())).map(|start| start.0)
+    }
 }
 
 impl Recorded<Event> {
@@ -212,6 +229,35 @@ impl Recorded<Event> {
     /// Returns the message, or the empty string.
     pub fn message(&self) -> &str {
         self.message.as_deref().unwrap_or_default()
+    }
+
+    /// Reports whether the event is that of an eviction: its reason is `Evicted`, and its message
+    /// is not that of a rejection at admission.
+    pub fn is_eviction(&self) -> bool {
+        self.reason() == "Evicted" && !is_rejection_message(self.message())
+    }
+
+    /// Replaces the recorded version of this event, unless that is the newer one. Returns the event
+    /// if none with its UID is recorded.
+    pub fn replace_in(self, events: &mut [Self]) -> Option<Self> {
+        let uid = self.uid();
+        let Some(known) = events.iter_mut().find(|known| uid.is_some() && known.uid() == uid) else {
+            return Some(self);
+        };
+        if self.is_newer_than(known) {
+            *known = self;
+        }
+        None
+    }
+
+    /// Reports whether this version of an event, which was received later, is newer than another.
+    /// Events without a numeric resource version are newer if they differ.
+    fn is_newer_than(&self, other: &Self) -> bool {
+        let version = |event: &Self| event.metadata.resource_version.as_deref()?.parse::<u64>().ok();
+        match version(self).zip(version(other)) {
+            Some((own, other)) => own > other,
+            None => self != other,
+        }
     }
 
     /// Reports whether the type is `Warning`.
@@ -262,21 +308,108 @@ mod tests {
                 json!({"metadata": {"name": "hog-node-1", "annotations": annotations}, "spec": {"nodeName": "node-1"}}),
             )
         };
-        assert_eq!(named(json!({MIRROR_POD_ANNOTATION: "hash"})).case_name(), "hog");
+        assert_eq!(named(json!({pod::CONFIG_MIRROR_ANNOTATION: "hash"})).case_name(), "hog");
         assert_eq!(named(Value::Null).case_name(), "hog-node-1");
         assert_eq!(named(json!({CASE_NAME_ANNOTATION: "hog"})).case_name(), "hog");
     }
 
     #[test]
-    fn termination_without_a_start_time_is_not_a_run() {
-        let has_run = |state: Value| {
-            let status: ContainerStatus = serde_json::from_value(json!({"state": state})).unwrap();
-            status.has_run()
+    fn a_container_has_run_if_any_start_of_it_is_known() {
+        let (first, second) = ("2026-11-21T00:44:46Z", "2026-11-21T00:45:46Z");
+        let ended = |start: &str| json!({"terminated": {"startedAt": start}});
+        let rows = [
+            (json!({"running": {}}), Value::Null, &[][..], true),
+            (json!({"running": {"startedAt": second}}), ended(first), &[second, first], true),
+            (ended(first), Value::Null, &[first], true),
+            (ended(second), ended(first), &[second, first], true),
+            (json!({"waiting": {"reason": "CrashLoopBackOff"}}), ended(first), &[first], true),
+            (json!({"terminated": {"startedAt": null, "exitCode": 137}}), Value::Null, &[], false),
+            (json!({"waiting": {"reason": "PodInitializing"}}), Value::Null, &[], false),
+        ];
+        for (state, last, starts, has_run) in rows {
+            let status = json!({"state": state, "lastState": last});
+            let status: ContainerStatus = serde_json::from_value(status).unwrap();
+            let observed: Vec<String> = status.starts().map(|start| start.to_string()).collect();
+            assert_eq!(
+                (observed.as_slice(), status.has_run()),
+                (&strings(starts)[..], has_run),
+                "{state} {last}"
+            );
+        }
+    }
+
+    fn strings(texts: &[&str]) -> Vec<String> {
+        texts.iter().map(|text| (*text).to_owned()).collect()
+    }
+
+    /// A rejection has the reason of an eviction.
+    #[test]
+    fn a_rejection_at_admission_is_not_an_eviction() {
+        let rows = [
+            ("Evicted", "The node was low on resource: memory. ", true, false),
+            ("Evicted", "Pod was rejected: The node had condition: [MemoryPressure]. ", false, true),
+            ("Evicted", "Pod The node had condition: [DiskPressure PIDPressure]. ", false, true),
+            ("Evicted", "The node had condition: [MemoryPressure]. ", false, true),
+            (
+                "Evicted",
+                "Pod ephemeral local storage usage exceeds the total limit of containers 20Mi. ",
+                true,
+                false,
+            ),
+            ("Evicted", "", true, false),
+            ("OutOfmemory", "Pod was rejected: Node didn't have enough resource: memory", false, true),
+            (
+                "DeadlineExceeded",
+                "Pod was active on the node longer than the specified deadline",
+                false,
+                false,
+            ),
+        ];
+        for (reason, message, is_evicted, is_rejected) in rows {
+            let pod = pod(json!({"status": {"reason": reason, "message": message}}));
+            assert_eq!(
+                (pod.is_evicted(), pod.is_rejected()),
+                (is_evicted, is_rejected),
+                "{reason}: {message}"
+            );
+            let event: RecordedEvent =
+                Recorded::decode(json!({"reason": reason, "message": message})).unwrap();
+            assert_eq!(event.is_eviction(), is_evicted, "{reason}: {message}");
+        }
+    }
+
+    #[test]
+    fn only_a_newer_version_of_an_event_replaces_the_recorded_one() {
+        let event = |uid: Value, version: Value, count: u32| -> RecordedEvent {
+            let metadata = json!({"uid": uid, "resourceVersion": version});
+            Recorded::decode(json!({"metadata": metadata, "count": count})).unwrap()
         };
-        assert!(has_run(json!({"running": {}})));
-        assert!(has_run(json!({"terminated": {"startedAt": "2026-11-21T00:44:46Z"}})));
-        assert!(!has_run(json!({"terminated": {"startedAt": null, "exitCode": 137}})));
-        assert!(!has_run(json!({"waiting": {"reason": "PodInitializing"}})));
+        let rows = [
+            (json!("a"), json!("9"), json!("10"), Some(2)),
+            (json!("a"), json!("10"), json!("9"), Some(1)),
+            (json!("a"), json!("9"), json!("9"), Some(1)),
+            (json!("a"), json!("x"), json!("w"), Some(2)),
+            (json!("a"), Value::Null, Value::Null, Some(2)),
+            // Without a UID, it is another event.
+            (Value::Null, json!("9"), json!("10"), None),
+        ];
+        for (uid, known, listed, count) in rows {
+            let mut events = [event(uid.clone(), known.clone(), 1)];
+            let unknown = event(uid, listed.clone(), 2).replace_in(&mut events);
+            let replaced = unknown.is_none().then_some(events[0].count.unwrap());
+            assert_eq!(replaced, count, "{known}, then {listed}");
+        }
+    }
+
+    #[test]
+    fn a_pod_that_the_rules_cannot_read_is_an_error() {
+        let with_limit = |limit: &str| {
+            let containers = json!([{"name": "a", "resources": {"limits": {"memory": limit}}}]);
+            pod(json!({"metadata": {"uid": "u"}, "spec": {"containers": containers}})).as_ranked()
+        };
+        assert_eq!(with_limit("1Gi").unwrap().metadata.uid, "u");
+        let error = with_limit("a lot").unwrap_err().to_string();
+        assert!(error.starts_with("failed to decode Pod at spec.containers[0].resources.limits"), "{error}");
     }
 
     #[test]

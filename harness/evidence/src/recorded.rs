@@ -34,13 +34,31 @@ impl<T: DeserializeOwned> Recorded<T> {
     /// # Errors
     /// A field of the document has another type than in `T`.
     pub fn decode(json: Value) -> Result<Self, DecodeError> {
-        match decode_from(&json) {
+        Self::try_decode(json).map_err(|(_, error)| error)
+    }
+
+    /// Decodes a document.
+    ///
+    /// # Errors
+    /// The document, and the error of [`Recorded::decode`].
+    pub fn try_decode(json: Value) -> Result<Self, (Value, DecodeError)> {
+        match decode_as(&json) {
             Ok(decoded) => Ok(Self { json, decoded }),
-            Err(source) => {
-                Err(DecodeError { kind: short_type_name::<T>(), path: path_of_error::<T>(&json), source })
-            }
+            Err(error) => Err((json, error)),
         }
     }
+}
+
+/// Decodes a document without recording it.
+///
+/// # Errors
+/// A field of the document has another type than in `T`.
+pub(crate) fn decode_as<T: DeserializeOwned>(json: &Value) -> Result<T, DecodeError> {
+    decode_from(json).map_err(|source| DecodeError {
+        kind: short_type_name::<T>(),
+        path: path_of_error::<T>(json),
+        source,
+    })
 }
 
 /// Erased, so that the types of the API are compiled for one format.

@@ -106,10 +106,11 @@ fn by_name<'a>(pods: &mut dyn Iterator<Item = &'a RecordedPod>) -> CelValue<'a> 
     cel_map(pods.map(|pod| (pod.case_name(), borrowed(pod.json()))))
 }
 
-/// Returns the evictions in their order: `{pod, message, annotations}`, and the content of the
-/// message, such as `resource` and `containers: {el1: {usage, request}}`, in bytes or numbers.
+/// Returns the evictions in their order, without rejections at admission: `{pod, message,
+/// annotations}`, and the content of the message, such as `resource` and `containers: {el1: {usage,
+/// request}}`, in bytes or numbers.
 fn evictions(events: &[RecordedEvent], pods: &[&RecordedPod]) -> Value {
-    let events = evicted_events(events.iter().map(Recorded::json));
+    let events = evicted_events(events.iter().filter(|event| event.is_eviction()).map(Recorded::json));
     events.iter().map(|event| eviction(event, pods)).collect()
 }
 
@@ -117,28 +118,30 @@ fn eviction(event: &EvictedEvent, pods: &[&RecordedPod]) -> Value {
     let pod = pods.iter().find(|pod| pod.uid() == Some(event.uid.as_str()));
     let pod = pod.map_or(event.pod.as_str(), |pod| pod.case_name());
     let mut fields = json!({"pod": pod, "message": event.message, "annotations": event.annotations});
-    let content = match event.message.parse() {
-        Ok(EvictionMessage::NodePressure(pressure)) => {
+    let parsed = event.message.parse::<EvictionMessage>().ok();
+    let kind = parsed.as_ref().map_or("unknown", |message| message.kind().as_str());
+    let content = match &parsed {
+        Some(EvictionMessage::NodePressure(pressure)) => {
             let offender =
                 |one: &Offender| json!({"usage": one.usage.value(), "request": one.request.value()});
             let containers: Map<String, Value> =
                 pressure.containers.iter().map(|one| (one.name.clone(), offender(one))).collect();
             json!({
-                "kind": "node-pressure",
+                "kind": kind,
                 "resource": pressure.resource,
                 "threshold": pressure.threshold.as_ref().map(|clause| clause.quantity.value()),
                 "available": pressure.threshold.as_ref().map(|clause| clause.available.value()),
                 "containers": containers,
             })
         }
-        Ok(EvictionMessage::EmptyDirLimit { volume, limit }) => {
-            json!({"kind": "empty-dir-limit", "volume": volume, "limit": limit.value()})
+        Some(EvictionMessage::EmptyDirLimit { volume, limit }) => {
+            json!({"kind": kind, "volume": volume, "limit": limit.value()})
         }
-        Ok(EvictionMessage::PodLimit { limit }) => json!({"kind": "pod-limit", "limit": limit.value()}),
-        Ok(EvictionMessage::ContainerLimit { container, limit }) => {
-            json!({"kind": "container-limit", "container": container, "limit": limit.value()})
+        Some(EvictionMessage::PodLimit { limit }) => json!({"kind": kind, "limit": limit.value()}),
+        Some(EvictionMessage::ContainerLimit { container, limit }) => {
+            json!({"kind": kind, "container": container, "limit": limit.value()})
         }
-        Ok(EvictionMessage::Rejected { .. }) | Err(_) => json!({"kind": "unknown"}),
+        Some(EvictionMessage::Rejected { .. }) | None => json!({"kind": kind}),
     };
     if let (Some(fields), Value::Object(content)) = (fields.as_object_mut(), content) {
         fields.extend(content.into_iter().filter(|(_, value)| !value.is_null()));
@@ -206,6 +209,22 @@ mod tests {
     }
 
     #[test]
+    fn a_pod_rejected_at_admission_is_not_evicted() {
+        let rows = [
+            ("The node was low on resource: memory. ", true),
+            ("Pod was rejected: The node had condition: [MemoryPressure]. ", false),
+            ("Pod The node had condition: [DiskPressure]. ", false),
+        ];
+        for (message, expected) in rows {
+            let status = json!({"phase": "Failed", "reason": "Evicted", "message": message});
+            let pod = recorded(json!({"metadata": {"name": "p"}, "status": status}));
+            let seen = Observations { pods_final: vec![pod], ..Observations::default() };
+            let expression: Expression = "evicted(pods.p)".parse().unwrap();
+            assert_eq!(expression.value(&Scope::of(&seen)).unwrap(), expected, "{message}");
+        }
+    }
+
+    #[test]
     fn evictions_are_in_their_order_and_have_the_content_of_their_messages() {
         let message = "The node was low on resource: memory. Threshold quantity: 100Mi, available: 80Mi. \
             Container el1 was using 300Mi, request is 1Mi, has larger consumption of memory. ";
@@ -221,6 +240,7 @@ mod tests {
                 "18a0000000000002",
                 "Container el1 exceeded its local ephemeral storage limit \"1Mi\". ",
             ),
+            event("rejected", "18a0000000000000", "The node had condition: [MemoryPressure]. "),
             event("first", "18a0000000000001", message),
         ];
         let seen = Observations { events, ..Observations::default() };

@@ -40,8 +40,7 @@ struct PodNames<'a> {
 
 impl<'a> InputIndex<'a> {
     pub(crate) fn of(input: &'a Input) -> Self {
-        let mut index =
-            Self { evicted: input.evicted.iter().collect(), input: Some(input), ..Self::default() };
+        let mut index = Self { evicted: distinct(&input.evicted), input: Some(input), ..Self::default() };
         index.evicted.sort_by_key(|event| event.at);
         for event in &index.evicted {
             index.evicted_by_pod.entry(pod_of(event)).or_default().push(event);
@@ -134,6 +133,17 @@ impl<'a> PodNames<'a> {
     }
 }
 
+/// Returns each event once: an input may contain several versions of it, as of a watch, or the
+/// event in both API groups. They have the same time and message.
+fn distinct(events: &[EvictedEvent]) -> Vec<&EvictedEvent> {
+    let mut seen = HashSet::new();
+    let mut distinct: Vec<&EvictedEvent> = events.iter().collect();
+    distinct.retain(|event| {
+        event.at.is_none_or(|at| seen.insert((pod_of(event), &event.uid, at, &event.message)))
+    });
+    distinct
+}
+
 fn pod_of(event: &EvictedEvent) -> PodKey<'_> {
     (&event.namespace, &event.pod)
 }
@@ -151,6 +161,30 @@ fn host(event: &Event) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn versions_of_an_event_are_one_event() {
+        let event = |name: &str, message: &str, count: u32| {
+            format!(
+                "{{kind: Event, metadata: {{name: a.{name}}}, reason: Evicted, message: {message}, count: {count}, \
+                 involvedObject: {{kind: Pod, namespace: x, name: a, uid: u1}}}}\n---\n"
+            )
+        };
+        let (first, second) = ("187f000000000001", "187f000000000002");
+        let rows = [
+            (event(first, "low", 1) + &event(first, "low", 2), 1),
+            (event(first, "low", 1) + &event(second, "low", 1), 2),
+            (event(first, "low", 1) + &event(first, "lower", 1), 2),
+            // Without a time, events cannot be told from versions of one event.
+            (event("1", "low", 1) + &event("2", "low", 1), 2),
+        ];
+        for (events, count) in rows {
+            let pod = "{kind: Pod, metadata: {name: a, namespace: x, uid: u1}}";
+            let input = Input::read(&(events.clone() + pod)).unwrap();
+            let index = InputIndex::of(&input);
+            assert_eq!(index.evictions_of(&input.pods[0]).len(), count, "{events}");
+        }
+    }
 
     #[test]
     fn connects_pods_events_and_nodes() {

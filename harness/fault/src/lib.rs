@@ -16,5 +16,8 @@ mod span;
 mod error_texts;
 
 pub use parse::{ScriptError, parse};
-pub use script::{ApiError, ApiSlow, Event, EventLate, Fault, Moment, StatsMissing, TimeRange, Watch};
+pub use script::{
+    EventDelay, EventSelector, FailedRequests, Fault, FaultTime, SlowRequests, StatsMissing, TimeRange,
+    WatchSelector,
+};
 pub use span::{Span, SpanError};

@@ -15,23 +15,23 @@ use crate::Span;
 #[serde(rename_all = "kebab-case")]
 pub enum Fault {
     /// Drops events that the kubelet records.
-    EventLost(Event),
+    EventLost(EventSelector),
     /// Stores events twice, as two objects.
-    EventDoubled(Event),
+    EventDoubled(EventSelector),
     /// Delays events.
-    EventLate(EventLate),
+    EventLate(EventDelay),
     /// Closes open watches; clients may resume at the last version that they received.
-    WatchClosed(Watch),
+    WatchClosed(WatchSelector),
     /// Ends open watches with 410 Gone, so that clients must list again.
-    WatchExpired(Watch),
+    WatchExpired(WatchSelector),
     /// Answers API requests with an error.
-    ApiError(ApiError),
+    ApiError(FailedRequests),
     /// Delays the answers to API requests.
-    ApiSlow(ApiSlow),
+    ApiSlow(SlowRequests),
     /// Restarts the kubelet: its in-memory state is lost, containers keep running.
-    KubeletRestart(Moment),
+    KubeletRestart(FaultTime),
     /// Makes the kernel kill the process that the OOM killer would choose.
-    OomKill(Moment),
+    OomKill(FaultTime),
     /// Stops the kubelet, so that the node is unreachable.
     NodeGone(TimeRange),
     /// Removes pods from the kubelet's statistics.
@@ -41,7 +41,8 @@ pub enum Fault {
 /// Events with a reason.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Event {
+#[schemars(rename = "Event")]
+pub struct EventSelector {
     /// Event reason, such as `Evicted`.
     #[serde(default = "evicted")]
     pub reason: String,
@@ -53,7 +54,8 @@ pub struct Event {
 /// Events with a reason, and their delay.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct EventLate {
+#[schemars(rename = "EventLate")]
+pub struct EventDelay {
     /// Event reason, such as `Evicted`.
     #[serde(default = "evicted")]
     pub reason: String,
@@ -64,7 +66,8 @@ pub struct EventLate {
 /// Watches of a resource, and the moment at which they end.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Watch {
+#[schemars(rename = "Watch")]
+pub struct WatchSelector {
     /// Time of the fault.
     #[serde(default)]
     pub at: Span,
@@ -76,7 +79,8 @@ pub struct Watch {
 /// Requests that fail, and the status of the error.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct ApiError {
+#[schemars(rename = "ApiError")]
+pub struct FailedRequests {
     /// Start of the fault.
     #[serde(default)]
     pub at: Span,
@@ -95,7 +99,8 @@ pub struct ApiError {
 /// Requests that are delayed, and their delay.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct ApiSlow {
+#[schemars(rename = "ApiSlow")]
+pub struct SlowRequests {
     /// Start of the fault.
     #[serde(default)]
     pub at: Span,
@@ -112,7 +117,8 @@ pub struct ApiSlow {
 /// Moment of a fault.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Moment {
+#[schemars(rename = "Moment")]
+pub struct FaultTime {
     /// Time of the fault.
     #[serde(default)]
     pub at: Span,
@@ -216,7 +222,7 @@ mod tests {
 
     #[test]
     fn missing_fields_have_defaults() {
-        let event = Event { reason: "Evicted".to_owned(), times: None };
+        let event = EventSelector { reason: "Evicted".to_owned(), times: None };
         assert_eq!(read("event-lost: {}"), Ok(Fault::EventLost(event)));
         let error = read("api-error: {}").unwrap();
         assert_eq!(error.times(), (Duration::ZERO, Some(Duration::from_secs(3))));

@@ -4,7 +4,7 @@
 #![no_main]
 
 use evictlab_explain::{Input, explain};
-use evictlab_report::words::{visible, without_workflow_commands};
+use evictlab_report::text::{visible, without_workflow_commands};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {

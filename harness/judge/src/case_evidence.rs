@@ -4,10 +4,11 @@ use std::collections::HashSet;
 
 use evictlab_rules::KubeletVersion;
 use evictlab_rules::invariant::{EvictedEvent, event_time, evicted_events};
-use evictlab_rules::message::EvictionMessage;
+use evictlab_rules::message::is_rejection_message;
 use evictlab_rules::pod::Pod;
 use evictlab_rules::summary::Sample;
 use evictlab_rules::threshold::Threshold;
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ContainerStatus, PodCondition};
 use serde_json::Value;
 
@@ -17,19 +18,17 @@ use crate::verdict::Inconclusive;
 use evictlab_case::Case;
 use evictlab_case::expression::Expression;
 use evictlab_evidence::{
-    ApiAnswer, ContainerStatusExt, EvidenceSource, MissingEvidence, Observations, PodHistoryEntry, Recorded,
-    RecordedEvent, RecordedPod,
+    ApiAnswer, ContainerStatusExt, DecodeError, EvidenceSource, MissingEvidence, Observations,
+    PodHistoryEntry, Recorded, RecordedEvent, RecordedPod,
 };
-
-/// Prefix of the message of a pod that failed the kubelet's admission.
-const REJECTION_PREFIX: &str = "Pod was rejected: ";
 
 /// The decoded evidence of a case.
 pub(crate) struct CaseEvidence<'a> {
     pub(crate) kubelet: &'a KubeletVersion,
     pub(crate) observations: &'a Observations,
     pub(crate) pods: Vec<PodEvidence<'a>>,
-    /// Evicted events of all pods, including those of controllers, oldest first.
+    /// Evicted events of all pods, including those of controllers, oldest first, without rejections
+    /// at admission.
     pub(crate) evictions: Vec<EvictedEvent>,
     pub(crate) samples: Vec<Sample>,
     pub(crate) thresholds: Vec<Threshold>,
@@ -45,12 +44,14 @@ pub(crate) struct CaseEvidence<'a> {
 /// The evidence of one pod of the case.
 pub(crate) struct PodEvidence<'a> {
     pub(crate) name: String,
-    /// The pod as the rules read it.
+    /// The pod as the rules read it; only its name and UID if they cannot.
     pub(crate) pod: Pod,
+    /// The error of the rules that cannot read the pod.
+    pub(crate) undecodable: Option<String>,
     /// The last version that the API returned.
     pub(crate) recorded: &'a RecordedPod,
     /// Time of the first request to delete the pod.
-    pub(crate) deletion_requested_at: Option<jiff::Timestamp>,
+    pub(crate) deletion_requested_at: Option<Timestamp>,
     /// True if the pod did not exist at the end.
     pub(crate) gone: bool,
     /// True if the pod did not exist at the end, and no watch reported its deletion.
@@ -69,19 +70,22 @@ pub(crate) struct PodEvidence<'a> {
     /// Other warning events of the pod, as `reason: message`, without consecutive duplicates.
     pub(crate) warnings: Vec<String>,
     /// Time of the pod's first ExceededGracePeriod event.
-    pub(crate) exceeded_grace: Option<jiff::Timestamp>,
+    pub(crate) exceeded_grace: Option<Timestamp>,
     /// True if the kubelet reported in a Killing event that it terminates a container. The kubelet
     /// sends Killing events after the Evicted event.
     pub(crate) was_killed: bool,
     /// True if any container of the pod ever ran.
     pub(crate) has_run: bool,
+    /// All events of the pod.
+    own_events: Vec<&'a RecordedEvent>,
 }
 
 impl<'a> CaseEvidence<'a> {
     pub(crate) fn new(case: &Case, kubelet: &'a KubeletVersion, observations: &'a Observations) -> Self {
-        let evictions = evicted_events(latest_versions(&observations.events));
+        let mut evictions = evicted_events(latest_versions(&observations.events));
         let created = observations.pods_created.iter();
         let pods: Vec<_> = created.map(|pod| PodEvidence::new(pod, observations, &evictions)).collect();
+        evictions.retain(|event| !is_rejection_message(&event.message));
         let unreliable_events = unreliable_events(&pods, observations);
         let bug = known_bug(case, kubelet, observations.cgroup);
         let of_bug = bug.into_iter().flat_map(|bug| &bug.that);
@@ -127,6 +131,12 @@ impl<'a> CaseEvidence<'a> {
     pub(crate) fn eviction_without_event(&self) -> Option<Inconclusive> {
         let pod = self.pods.iter().find(|pod| pod.lacks_event())?;
         self.assertions_excused_by_bug.is_empty().then(|| pod.missing_event())
+    }
+
+    /// Returns the reason why the rules cannot be applied to a pod: they cannot read it.
+    pub(crate) fn undecodable_pod(&self) -> Option<Inconclusive> {
+        let error = |pod: &PodEvidence<'_>| Some(format!("{}: {}", pod.name, pod.undecodable.as_ref()?));
+        Some(Inconclusive::evidence_lost(self.pods.iter().find_map(error)?))
     }
 
     /// Returns the reason why a pod without a report of its eviction may have been evicted; `None`
@@ -190,18 +200,18 @@ impl<'a> PodEvidence<'a> {
         let recorded = last.or(before_deletion).unwrap_or(created);
         let is_own = |event: &&EvictedEvent| uid == Some(event.uid.as_str());
         let (rejections, events): (Vec<_>, Vec<_>) =
-            evicted.iter().filter(is_own).cloned().partition(|event| is_rejection(&event.message));
-        let message = recorded.message().filter(|_| recorded.is_evicted());
+            evicted.iter().filter(is_own).cloned().partition(|event| is_rejection_message(&event.message));
+        let message = recorded.message().filter(|_| recorded.reason() == Some("Evicted"));
         let own_events: Vec<&RecordedEvent> =
             observations.events.iter().filter(|event| event.object_uid() == uid).collect();
-        let status_rejection = message.filter(|message| is_rejection(message)).map(str::to_owned);
+        let status_rejection = message.filter(|message| is_rejection_message(message)).map(str::to_owned);
+        let history = observations.pod_history.get(created.case_name());
+        let ranked = with_allocated_requests(recorded, created, history);
+        let undecodable = ranked.as_ref().err().map(ToString::to_string);
         Self {
             name: created.case_name().to_owned(),
-            pod: with_allocated_requests(
-                recorded,
-                created,
-                observations.pod_history.get(created.case_name()),
-            ),
+            pod: ranked.unwrap_or_else(|_| with_identity(recorded)),
+            undecodable,
             recorded,
             deletion_requested_at: uid
                 .and_then(|uid| observations.deletion_requests.get(uid).copied())
@@ -209,7 +219,7 @@ impl<'a> PodEvidence<'a> {
             gone: last.is_none(),
             vanished: last.is_none() && before_deletion.is_none(),
             events,
-            status: message.filter(|message| !is_rejection(message)),
+            status: message.filter(|message| !is_rejection_message(message)),
             condition: recorded
                 .kubelet_termination_condition()
                 .and_then(|condition| condition.message.as_deref()),
@@ -226,9 +236,11 @@ impl<'a> PodEvidence<'a> {
             was_killed: own_events.iter().any(|event| event.reason() == "Killing"),
             has_run: own_events.iter().any(|event| event.reason() == "Started")
                 || recorded.container_statuses().any(ContainerStatusExt::has_run),
+            own_events,
         }
     }
 
+    /// Reports whether the kubelet evicted the pod. A rejection at admission is not an eviction.
     pub(crate) fn was_evicted(&self) -> bool {
         !self.events.is_empty() || self.status.is_some()
     }
@@ -246,7 +258,7 @@ impl<'a> PodEvidence<'a> {
     }
 
     /// Returns the time of the first Evicted event.
-    pub(crate) fn evicted_at(&self) -> Option<jiff::Timestamp> {
+    pub(crate) fn evicted_at(&self) -> Option<Timestamp> {
         self.events.first()?.at
     }
 
@@ -254,6 +266,20 @@ impl<'a> PodEvidence<'a> {
     /// the event is lost, that of the status.
     pub(crate) fn message(&self) -> Option<&str> {
         self.events.first().map(|event| event.message.as_str()).or(self.status)
+    }
+
+    /// Returns the known times at which a container started, in any order: those of its status, and
+    /// the first and last one of its Started event. A runtime that restarts a container repeatedly
+    /// has further ones.
+    pub(crate) fn starts(&self, container: &str) -> impl Iterator<Item = Timestamp> {
+        let statuses = self.recorded.container_statuses().filter(move |status| status.name == container);
+        let path_end = format!("{{{container}}}");
+        let events = self.own_events.iter().filter(move |event| {
+            let path = event.involved_object.field_path.as_deref();
+            event.reason() == "Started" && path.is_some_and(|path| path.ends_with(&path_end))
+        });
+        let times = events.flat_map(|event| [&event.first_timestamp, &event.last_timestamp]);
+        statuses.flat_map(ContainerStatusExt::starts).chain(times.flatten().map(|time| time.0))
     }
 
     /// Returns the statuses of all containers, of every kind.
@@ -278,22 +304,25 @@ impl<'a> PodEvidence<'a> {
 /// Returns the pod with the requests that the kubelet had allocated to it. If a resize is pending,
 /// or was while the pod ran, and the kubelet lost the status of a container
 /// (kubernetes/kubernetes#122160), its requests are those with which the pod was created.
+///
+/// # Errors
+/// The rules cannot read the pod.
 fn with_allocated_requests(
     recorded: &RecordedPod,
     created: &RecordedPod,
     history: Option<&Vec<Recorded<PodHistoryEntry>>>,
-) -> Pod {
+) -> Result<Pod, DecodeError> {
     const PENDING: &str = "PodResizePending";
-    let mut pod = recorded.as_ranked();
+    let mut pod = recorded.as_ranked()?;
     let is_pending = |condition: &PodCondition| condition.type_ == PENDING && condition.status == "True";
     let running = history.and_then(|history| {
         history.iter().rfind(|entry| entry.phase.as_deref() == Some("Running"))?.conditions.get(PENDING)
     });
     let was_pending = running.is_some_and(|condition| condition.status.as_deref() == Some("True"));
     if !was_pending && !recorded.conditions().any(is_pending) {
-        return pod;
+        return Ok(pod);
     }
-    let created = created.as_ranked().spec;
+    let created = created.as_ranked()?.spec;
     for container in pod.spec.containers.iter_mut().chain(&mut pod.spec.init_containers) {
         let mut statuses = recorded.container_statuses().filter(|status| status.name == container.name);
         let mut before = created.containers.iter().chain(&created.init_containers);
@@ -306,6 +335,15 @@ fn with_allocated_requests(
     if pod.status.allocated_resources.is_none() {
         pod.spec.resources = created.resources;
     }
+    Ok(pod)
+}
+
+/// Returns a pod of which only the name, the namespace and the UID are known.
+fn with_identity(recorded: &RecordedPod) -> Pod {
+    let mut pod = Pod::default();
+    pod.metadata.name = recorded.name().to_owned();
+    pod.metadata.namespace = recorded.metadata.namespace.clone().unwrap_or_default();
+    pod.metadata.uid = recorded.uid().unwrap_or_default().to_owned();
     pod
 }
 
@@ -332,10 +370,6 @@ fn warnings(events: &[&RecordedEvent]) -> Vec<String> {
 fn admission_failure(pod: &RecordedPod) -> Option<String> {
     let reason = pod.reason().filter(|_| pod.phase() == Some("Failed"))?;
     let message = pod.message().unwrap_or_default();
-    let at_admission = reason.starts_with("OutOf") || message.starts_with(REJECTION_PREFIX);
+    let at_admission = reason.starts_with("OutOf") || pod.is_rejected();
     (at_admission && reason != "Evicted").then(|| format!("{reason}: {message}"))
-}
-
-fn is_rejection(message: &str) -> bool {
-    matches!(message.parse(), Ok(EvictionMessage::Rejected { .. })) || message.starts_with(REJECTION_PREFIX)
 }

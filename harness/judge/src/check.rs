@@ -91,7 +91,7 @@ impl<'a> Expectation<'a> {
             self.check_message(first, &mut results);
             match self.termination.map(|bounds| check_termination_time(bounds, first, &evidence.samples)) {
                 Some(Ok(check)) => results.checks.push(check),
-                Some(Err(lost)) => results.evidence_lost = Some(lost),
+                Some(Err(lost)) => results.record_lost_evidence(lost),
                 None => {}
             }
         }

@@ -5,7 +5,7 @@ use evictlab_rules::invariant::Invariant;
 use evictlab_rules::message::EvictionMessage;
 
 use crate::case_evidence::{CaseEvidence, PodEvidence};
-use crate::case_result::{CaseResult, Check, Phase};
+use crate::case_result::{CaseResult, Check, Phase, Rate};
 use crate::check::{CheckResults, Expectation};
 use crate::invariants::InvariantCheck;
 use crate::known_bug::bug_label;
@@ -33,45 +33,81 @@ pub fn judge(case: &Case, kubelet: &KubeletVersion, observations: &Observations)
     let evidence = CaseEvidence::new(case, kubelet, observations);
     let expectation = Expectation::of(case);
     let results = expectation.check(&evidence);
-    if let Some(why) = &results.error {
-        return undecidable(why.clone(), &results.checks);
-    }
-    // An intermittent bug is judged by the rate over all runs.
-    let bug = known_bug(case, kubelet, observations.cgroup).filter(|bug| !bug.sometimes);
-    let invariants = check_invariants(&evidence, &results, bug);
-    let lost_event = inconclusive::lost_event(&evidence, &invariants);
-    let invariants: Vec<Check> = invariants.into_iter().map(|invariant| invariant.check).collect();
-    let decision = Decision { case, evidence: &evidence, bug };
-    let mut result = if all_hold(&invariants) {
-        decision.decide(&expectation, &results)
-    } else if let Some(cause) = lost_event {
-        decision.inconclusive(cause, &results.checks)
-    } else {
-        verdict_with(Verdict::Failed, describe_failures(&invariants), &results.checks)
+    let mut result = match &results.error {
+        Some(why) => undecidable(why.clone(), &results.checks),
+        None => judge_evidence(case, &evidence, &expectation, &results),
     };
-    result.checks.extend(invariants);
     let evicted = evidence.pods.iter().filter(|pod| pod.was_evicted());
     result.evictions = evicted.map(PodEvidence::eviction_record).collect();
     result.diff = results.diff;
+    if result.verdict == Verdict::Error {
+        return result;
+    }
     match assertions::rate(case, &evidence) {
-        None => {}
-        Some(Err(Unrated::TooCostly(why))) => {
-            (result.verdict, result.why, result.inconclusive_reason) = (Verdict::Error, why, None);
+        Some(rate) => with_rate(result, rate, &evidence),
+        None => result,
+    }
+}
+
+/// Judges evidence on which every assertion can be evaluated, without the rate.
+fn judge_evidence(
+    case: &Case,
+    evidence: &CaseEvidence<'_>,
+    expectation: &Expectation<'_>,
+    results: &CheckResults,
+) -> CaseResult {
+    // An intermittent bug is judged by the rate over all runs.
+    let bug = known_bug(case, evidence.kubelet, evidence.observations.cgroup).filter(|bug| !bug.sometimes);
+    let invariants = check_invariants(evidence, results, bug);
+    let lost_event = inconclusive::lost_event(evidence, &invariants);
+    let invariants: Vec<Check> = invariants.into_iter().map(|invariant| invariant.check).collect();
+    let decision = Decision { case, evidence, bug };
+    let mut result = match lost_event {
+        _ if all_hold(&invariants) => decision.decide(expectation, results),
+        // Whatever its event stated: the pod should not have been evicted.
+        Some(_) if decision.has_unexpected_eviction(expectation) => decision.decide(expectation, results),
+        Some(cause) => decision.inconclusive(cause, &results.checks),
+        None => verdict_with(Verdict::Failed, describe_failures(&invariants), &results.checks),
+    };
+    result.checks.extend(invariants);
+    result
+}
+
+/// Adds the rate of a run to its result, whose verdict is not `error`.
+///
+/// A rate that is too costly is an `error`, as an assertion is. A rate without a value fails a case
+/// that would be decided otherwise, and missing evidence makes it `inconclusive`. Neither changes
+/// `failed` or `inconclusive`: the cause of the latter may be that of the missing value.
+fn with_rate(mut result: CaseResult, rate: Result<Rate, Unrated>, evidence: &CaseEvidence<'_>) -> CaseResult {
+    let is_success = result.verdict.is_success();
+    match rate {
+        Ok(rate) => result.rate = Some(rate),
+        Err(Unrated::TooCostly(why)) => {
+            result = with_verdict(result, Verdict::Error, why);
             result.phase = Some(Phase::Judge);
         }
-        Some(Err(_)) if matches!(result.verdict, Verdict::Inconclusive | Verdict::Failed) => {}
-        Some(Err(Unrated::Lost(cause))) => {
-            (result.verdict, result.why, result.inconclusive_reason) =
-                (Verdict::Inconclusive, cause.why, Some(cause.reason));
+        Err(Unrated::Lost(cause)) if is_success => {
+            let cause = inconclusive::specify(cause, evidence);
+            result = with_verdict(result, Verdict::Inconclusive, cause.why);
+            result.inconclusive_reason = Some(cause.reason);
         }
-        Some(Ok(rate)) => result.rate = Some(rate),
-        Some(Err(Unrated::Failed(check))) => {
-            result.verdict = Verdict::Failed;
-            result.why = describe_failures(std::slice::from_ref(&check));
+        Err(Unrated::Lost(_)) => {}
+        Err(Unrated::Failed(check)) => {
+            if is_success {
+                let why = describe_failures(std::slice::from_ref(&check));
+                result = with_verdict(result, Verdict::Failed, why);
+            }
             result.checks.insert(0, check);
         }
     }
     result
+}
+
+/// Replaces the verdict of a result with all that belongs to it, such as its known bug. The
+/// evidence stays.
+fn with_verdict(result: CaseResult, verdict: Verdict, why: String) -> CaseResult {
+    let CaseResult { checks, evictions, diff, .. } = result;
+    CaseResult { checks, evictions, diff, ..CaseResult::without_evidence(verdict, why) }
 }
 
 /// Returns the result of a case with an expression that cannot be evaluated.
@@ -185,7 +221,8 @@ impl Decision<'_> {
     fn undecided(&self, results: &CheckResults, with_bug: bool) -> Option<Inconclusive> {
         let lost = results.evidence_lost.clone();
         let observations = self.evidence.observations;
-        lost.or_else(|| self.evidence.eviction_without_event())
+        lost.or_else(|| self.evidence.undecodable_pod())
+            .or_else(|| self.evidence.eviction_without_event())
             .or_else(|| inconclusive::of_pass(self.case, self.evidence))
             .or_else(|| inconclusive::end_not_reached(self.case, observations, with_bug))
     }

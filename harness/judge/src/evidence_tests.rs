@@ -120,6 +120,73 @@ fn a_rate_and_a_known_bug_that_are_too_costly_are_errors() {
     }
 }
 
+/// Verdicts before a rate is added, and evidence for them.
+const WITHOUT_RATE: [(Verdict, &str, &str); 6] = [
+    (Verdict::Passed, "evicted: []", ""),
+    (Verdict::Reproduced, "evicted: [web]", BUG),
+    (Verdict::Fixed, "evicted: []", ", known-bugs: [{kubelet: '>=1.26', about: b, evicted: [web]}]"),
+    (Verdict::Failed, "evicted: [web]", ""),
+    (Verdict::Inconclusive, "evicted: []", ", trigger: 'false'"),
+    (Verdict::Error, "evicted: []", ", trigger: 'samples.all(a, samples.all(b, samples.all(c, true)))'"),
+];
+const BUG: &str = ", known-bugs: [{kubelet: '>=1.26', about: b, evicted: []}]";
+
+/// A verdict belongs to its reason, its known bug and its phase: a rate that changes it changes all
+/// of them, and an error stays one.
+#[test]
+fn a_rate_without_a_value_changes_only_a_success_and_one_that_is_too_costly_all_but_an_error() {
+    const TOO_COSTLY: &str = "samples.map(a, samples.all(b, samples.all(c, true)))";
+    for (before, expect, more) in WITHOUT_RATE {
+        let with_rate = |of: &str| {
+            let mut observed = observations();
+            observed["samples"] = json!(vec![json!({"t": 1}); 300]);
+            observed["missing"] = missing("metrics");
+            result(&case(&format!("{{{expect}, rate: {{what: r, of: '{of}'}}}}"), more), observed)
+        };
+        let rated = with_rate("[true]");
+        assert_eq!(rated.verdict, before, "{rated:#?}");
+        assert_eq!(rated.rate.is_some(), before != Verdict::Error, "{before}");
+        let is_success = before.is_success();
+        let after = |verdict: Verdict| if is_success { verdict } else { before };
+        let without_value = with_rate("pods.wep.status");
+        let of_rate = without_value.checks.iter().filter(|check| check.name == "r").count();
+        assert_eq!(of_rate, usize::from(before != Verdict::Error), "{without_value:#?}");
+        let rows = [
+            (without_value, after(Verdict::Failed), "r: expected a list of true and false"),
+            (with_rate("[size(counted) == 0]"), after(Verdict::Inconclusive), "r: metrics not collected"),
+            (with_rate(TOO_COSTLY), Verdict::Error, "r: "),
+        ];
+        for (judged, verdict, why) in rows {
+            let is_changed = verdict != before;
+            assert_eq!(judged.verdict, verdict, "{before}: {judged:#?}");
+            assert!(
+                judged.why.starts_with(if is_changed { why } else { &rated.why }),
+                "{before}: {}",
+                judged.why
+            );
+            let reason = match verdict {
+                Verdict::Inconclusive if is_changed => Some(InconclusiveReason::EvidenceLost),
+                Verdict::Inconclusive => Some(InconclusiveReason::TriggerNotObserved),
+                _ => None,
+            };
+            assert_eq!(judged.inconclusive_reason, reason, "{before}: {judged:#?}");
+            assert_eq!(judged.known_bug, None, "{before}: {judged:#?}");
+            assert_eq!(judged.phase.is_some(), verdict == Verdict::Error, "{before}: {judged:#?}");
+        }
+    }
+}
+
+/// The evidence of an eviction does not depend on the verdict.
+#[test]
+fn an_error_keeps_the_reports_of_evictions() {
+    let nested =
+        "{evicted: [web], that: [{what: w, value: 'samples.all(a, samples.all(b, samples.all(c, true)))'}]}";
+    let mut observed = with_eviction();
+    observed["samples"] = json!(vec![json!({"t": 1}); 100]);
+    let judged = result(&case(nested, ""), observed);
+    assert_eq!((judged.verdict, judged.evictions.len()), (Verdict::Error, 1), "{judged:#?}");
+}
+
 /// The trigger was not observed while the case ran, and cannot be evaluated afterwards.
 #[test]
 fn a_trigger_that_is_too_costly_is_an_error() {
@@ -166,11 +233,60 @@ fn missing_evidence_decides_nothing() {
     }
 }
 
+#[test]
+fn the_first_evidence_that_is_missing_is_the_reason() {
+    let mut observed = with_eviction();
+    observed["events"] = json!([]);
+    observed["missing"] = missing("pods/db");
+    let judged = result(&case("{evicted: [web], killed-within: 5s}", ""), observed);
+    assert_inconclusive(&judged, InconclusiveReason::EvidenceLost, "whether db was evicted is not known");
+}
+
 /// A sample of this second that lists the pods with these UIDs.
 fn sample(second: u32, pods: &[&str]) -> Value {
     let listed = |uid: &&str| json!({"podRef": {"name": uid, "uid": uid}, "containers": [{"name": "el1"}]});
     let pods: Vec<Value> = pods.iter().map(listed).collect();
     json!({"t": second, "node": {"rlimit": {"time": format!("2026-11-21T00:45:{second:02}Z")}}, "pods": pods})
+}
+
+/// A lost event explains why the status does not repeat an event, not why a pod was evicted.
+#[test]
+fn a_lost_event_does_not_excuse_an_unexpected_eviction() {
+    const LOW: &str = "The node was low on resource: pids. ";
+    let mut observed = with_eviction();
+    let status = format!("{LOW}Threshold quantity: 1000, available: 900. ");
+    let condition = json!({"type": "DisruptionTarget", "status": "True", "reason": "TerminationByKubelet", "message": status});
+    observed["podsFinal"][0]["status"]["message"] = json!(status);
+    observed["podsFinal"][0]["status"]["conditions"] = json!([condition]);
+    observed["events"][0]["message"] = json!(LOW);
+    observed["events"][0]["metadata"]["annotations"] =
+        json!({"offending_containers": "", "offending_containers_usage": "", "starved_resource": "pids"});
+    observed["evictionsCounted"] = json!({"pid.available": 2});
+    let expected = result(&case("{evicted: [web]}", ""), observed.clone());
+    assert_inconclusive(&expected, InconclusiveReason::EvidenceLost, "an Evicted event of web was lost");
+    for expect in ["{evicted: []}", "{evicted: [db]}"] {
+        let unexpected = result(&case(expect, ""), observed.clone());
+        assert_eq!(unexpected.verdict, Verdict::Failed, "{expect}: {unexpected:#?}");
+        assert!(unexpected.why.starts_with("who is evicted: "), "{}", unexpected.why);
+    }
+}
+
+/// The rules cannot be applied to it: its containers, requests and statistics are not known.
+#[test]
+fn a_pod_that_the_rules_cannot_read_is_missing_evidence() {
+    let bug = ", known-bugs: [{kubelet: '>=1.26', about: b, evicted: []}]";
+    for (expect, more) in
+        [("{evicted: [web]}", ""), ("{evicted: [db]}", ""), ("{evicted: []}", ""), ("{evicted: [db]}", bug)]
+    {
+        for observed in [with_eviction(), observations()] {
+            let mut observed = observed;
+            let container = &mut observed["podsFinal"][0]["spec"]["containers"][0];
+            container["resources"] = json!({"limits": {"ephemeral-storage": "20Mi", "memory": "a lot"}});
+            let judged = result(&case(expect, more), observed);
+            let why = "web: failed to decode Pod at spec.containers[0].resources.limits";
+            assert_inconclusive(&judged, InconclusiveReason::EvidenceLost, why);
+        }
+    }
 }
 
 /// A pod that runs, and that the last Summaries do not list, may be neither evicted nor measured.
@@ -366,9 +482,17 @@ fn lost_events_can_be_the_known_bug() {
     let bug = |kubelet: &str| format!(", known-bugs: [{{kubelet: '{kubelet}', about: b, {that}}}]");
     let mut lost = with_eviction();
     lost["events"] = json!([]);
-    let verdict = |kubelet: &str| result(&case(one_event, &bug(kubelet)), lost.clone()).verdict;
-    assert_eq!(verdict(">=1.26"), Verdict::Reproduced);
-    assert_eq!(verdict("<1.33"), Verdict::Inconclusive);
+    let verdict = |lost: &Value, kubelet: &str| result(&case(one_event, &bug(kubelet)), lost.clone()).verdict;
+    assert_eq!(verdict(&lost, ">=1.26"), Verdict::Reproduced);
+    assert_eq!(verdict(&lost, "<1.33"), Verdict::Inconclusive);
+    // Another cause is not that the kubelet did not send the event, which fails at the second try.
+    let mut killing = event("web", "2");
+    killing["reason"] = json!("Killing");
+    lost["events"] = json!([killing]);
+    lost["podsFinal"] = json!([evicted("web")]);
+    lost["podsGone"] = json!([running("db")]);
+    let deleted = result(&case(one_event, &bug(">=1.26").replace("size(), is: 0", "size(), is: 1")), lost);
+    assert_inconclusive(&deleted, InconclusiveReason::EvidenceLost, "db was deleted externally");
 }
 
 /// A bug about something else does not make an assertion on events decide without its event.
@@ -537,6 +661,10 @@ fn a_rejection_can_be_the_expectation() {
     assert_eq!(verdict("{rejected: [web]}", observations()), Verdict::Failed);
     // An eviction is not a rejection.
     assert_eq!(verdict("{rejected: [web], evicted: [web]}", with_eviction()), Verdict::Failed);
+    // Older kubelets have another prefix.
+    let mut old = with_rejection();
+    old["podsFinal"][0]["status"]["message"] = json!("Pod The node had condition: [DiskPressure]. ");
+    assert_eq!(verdict("{rejected: [web], evicted: []}", old), Verdict::Passed);
     let unexpected = result(&case("{evicted: []}", ""), with_rejection());
     assert_eq!(unexpected.verdict, Verdict::Passed, "{unexpected:#?}");
     let not_evicted = result(&case("{evicted: [web]}", ""), with_rejection());
@@ -755,6 +883,10 @@ fn a_container_without_its_configuration_is_intended_beside_one_that_ran() {
     for (reason, others) in [("ImagePullBackOff", vec![ran()]), ("CreateContainerConfigError", vec![])] {
         assert_inconclusive(&of(reason, others), InconclusiveReason::PodNeverStarted, reason);
     }
+    // A container that waits for its restart ran.
+    let mut restarts = waiting("ContainerCreating");
+    restarts["lastState"] = json!({"terminated": {"exitCode": 1, "startedAt": "2026-11-21T00:44:46Z"}});
+    assert_eq!(of("CreateContainerConfigError", vec![restarts]).verdict, Verdict::Failed);
 }
 
 /// The kubelet measures the files of each pod at another time. Figures of a real 1.36.2 on a busy
@@ -840,7 +972,7 @@ fn an_eviction_before_the_data_were_deleted_is_inconclusive() {
 /// Image garbage collection may end the pressure before the kubelet evicts a pod.
 #[test]
 fn a_disk_that_was_freed_before_any_eviction_is_inconclusive() {
-    let with_last_and_minimum = |expect: &str, mib: u64, images: u64, minimum: &str| {
+    let with_all = |expect: &str, [mib, images]: [u64; 2], minimum: &str, events: Value| {
         let case = case(expect, ", pressure: {signal: nodefs.available}");
         let sample = |at: u32, mib: u64, images: u64| {
             let mut sample = sample(at, &["web", "db"]);
@@ -855,7 +987,17 @@ fn a_disk_that_was_freed_before_any_eviction_is_inconclusive() {
             "evictionMinimumReclaim": {"nodefs.available": minimum},
         });
         observed["samples"] = json!([sample(33, 90, 500), sample(39, mib, images)]);
+        observed["events"] = events;
         result(&case, observed)
+    };
+    let with_last_and_minimum = |expect: &str, mib: u64, images: u64, minimum: &str| {
+        with_all(expect, [mib, images], minimum, json!([]))
+    };
+    // Of a pod that a controller made.
+    let with_event = |message: &str| {
+        let mut event = event("of-a-job", "1");
+        event["message"] = json!(message);
+        with_all("{evicted: [web]}", [300, 500], "0", json!([event]))
     };
     let with_last_of_images =
         |expect: &str, mib: u64, images: u64| with_last_and_minimum(expect, mib, images, "0");
@@ -868,6 +1010,11 @@ fn a_disk_that_was_freed_before_any_eviction_is_inconclusive() {
     assert_eq!(deleted.verdict, Verdict::Failed, "less than the minimum was reclaimed");
     let why = "the pressure on nodefs.available ended before any eviction: at last it was 300Mi";
     assert_inconclusive(&with_last("{evicted: [web]}", 300), InconclusiveReason::ThresholdNotReached, why);
+    // The kubelet rejects further pods for some minutes.
+    let rejected = with_event("The node had condition: [DiskPressure]. ");
+    assert_inconclusive(&rejected, InconclusiveReason::ThresholdNotReached, why);
+    let evicted = with_event(MESSAGE);
+    assert_eq!(evicted.verdict, Verdict::Failed, "{evicted:#?}");
     assert_eq!(with_last("{evicted: [web]}", 80).verdict, Verdict::Failed, "the pressure lasts");
     assert_eq!(with_last("{evicted: []}", 300).verdict, Verdict::Passed);
 }
@@ -998,31 +1145,82 @@ fn a_pending_resize_does_not_change_the_requests() {
     assert_eq!(result(&case("{evicted: [web]}", ""), observed).verdict, Verdict::Passed);
 }
 
+/// Evidence of an eviction of `web`, whose container el2 started in this second, and whose message
+/// omits el2.
+fn with_start(second: u32) -> Value {
+    const MESSAGE: &str = "The node was low on resource: memory. Container el1 was using 80Mi, request is 0, has larger consumption of memory. ";
+    let mut observed = with_eviction();
+    let containers = json!([{"name": "el1"}, {"name": "el2"}]);
+    for list in ["podsCreated", "podsFinal"] {
+        observed[list][0]["spec"]["containers"] = containers.clone();
+    }
+    observed["podsFinal"][0]["status"]["message"] = json!(MESSAGE);
+    observed["events"][0]["message"] = json!(MESSAGE);
+    observed["events"][0]["metadata"]["annotations"] = json!({"offending_containers": "el1",
+        "offending_containers_usage": "80Mi", "starved_resource": "memory"});
+    observed["samples"] = json!([sample(44, &["web", "db"])]);
+    let started = json!({"metadata": {"name": "web.2", "uid": "2"}, "reason": "Started",
+        "firstTimestamp": format!("2026-11-21T00:45:{second:02}Z"), "involvedObject":
+        {"kind": "Pod", "name": "web", "uid": "web", "fieldPath": "spec.containers{el2}"}});
+    observed["events"].as_array_mut().unwrap().push(started);
+    observed
+}
+
+fn case_of_both_containers() -> Case {
+    let message = "message: {resource: memory, containers: {el1: {request: '0'}, el2: {request: '0'}}}";
+    case(&format!("{{evicted: [web], {message}}}"), "")
+}
+
+const START_OUTRUN: &str = "pressure outran the start of el2 of web: it had no statistics at the eviction";
+
 /// A busy host started el2 when the node was already short of memory.
 #[test]
 fn a_message_without_a_container_that_had_just_started_is_inconclusive() {
-    const MESSAGE: &str = "The node was low on resource: memory. Container el1 was using 80Mi, request is 0, has larger consumption of memory. ";
-    let with_start = |second: u32| {
-        let mut observed = with_eviction();
-        let containers = json!([{"name": "el1"}, {"name": "el2"}]);
-        for list in ["podsCreated", "podsFinal"] {
-            observed[list][0]["spec"]["containers"] = containers.clone();
-        }
-        observed["podsFinal"][0]["status"]["message"] = json!(MESSAGE);
-        observed["events"][0]["message"] = json!(MESSAGE);
-        observed["events"][0]["metadata"]["annotations"] = json!({"offending_containers": "el1",
-            "offending_containers_usage": "80Mi", "starved_resource": "memory"});
-        observed["samples"] = json!([sample(44, &["web", "db"])]);
-        let started = json!({"metadata": {"name": "web.2", "uid": "2"}, "reason": "Started",
-            "firstTimestamp": format!("2026-11-21T00:45:{second:02}Z"), "involvedObject":
-            {"kind": "Pod", "name": "web", "uid": "web", "fieldPath": "spec.containers{el2}"}});
-        observed["events"].as_array_mut().unwrap().push(started);
-        observed
-    };
-    let message = "message: {resource: memory, containers: {el1: {request: '0'}, el2: {request: '0'}}}";
-    let case = case(&format!("{{evicted: [web], {message}}}"), "");
-    let why = "pressure outran the start of el2 of web: it had no statistics at the eviction";
-    assert_inconclusive(&result(&case, with_start(45)), InconclusiveReason::StatsOutrun, why);
+    let case = case_of_both_containers();
+    assert_inconclusive(&result(&case, with_start(45)), InconclusiveReason::StatsOutrun, START_OUTRUN);
     let early = result(&case, with_start(36));
     assert_eq!(early.verdict, Verdict::Failed, "{early:#?}");
+}
+
+/// The last start counts: that of the status, or of the event of all starts. The usage before it is
+/// that of an earlier run.
+#[test]
+fn a_message_without_a_container_that_had_just_restarted_is_inconclusive() {
+    let case = case_of_both_containers();
+    let of_event = |second: u32| {
+        let mut observed = with_start(20);
+        let started = observed["events"].as_array_mut().unwrap().last_mut().unwrap();
+        started["lastTimestamp"] = json!(format!("2026-11-21T00:45:{second:02}Z"));
+        started["count"] = json!(2);
+        observed
+    };
+    let of_status = |second: u32, present: &str| {
+        let mut observed = with_start(20);
+        let statuses = observed["podsFinal"][0]["status"]["containerStatuses"].as_array_mut().unwrap();
+        let run = |start: u32| json!({"terminated": {"exitCode": 1, "startedAt": format!("2026-11-21T00:45:{start:02}Z")}});
+        let mut restarted = json!({"name": "el2", "restartCount": 1, "lastState": run(20), "state": run(21)});
+        restarted[present] = run(second);
+        statuses.push(restarted);
+        observed
+    };
+    for (mut restarted, is_outrun) in [
+        (of_event(45), true),
+        (of_event(36), false),
+        (of_status(45, "state"), true),
+        (of_status(45, "lastState"), true),
+        (of_status(36, "state"), false),
+    ] {
+        let sample = &mut restarted["samples"][0];
+        let memory = json!({"time": "2026-11-21T00:45:30Z", "workingSetBytes": 200 << 20});
+        let mut earlier = sample.clone();
+        earlier["node"]["rlimit"]["time"] = json!("2026-11-21T00:45:31Z");
+        earlier["pods"][0]["containers"]
+            .as_array_mut()
+            .unwrap()
+            .push(json!({"name": "el2", "memory": memory}));
+        restarted["samples"].as_array_mut().unwrap().insert(0, earlier);
+        let judged = result(&case, restarted);
+        assert_eq!(judged.verdict == Verdict::Inconclusive, is_outrun, "{judged:#?}");
+        assert_eq!(judged.why.contains(START_OUTRUN), is_outrun, "{}", judged.why);
+    }
 }

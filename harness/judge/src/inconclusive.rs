@@ -15,7 +15,7 @@ use crate::verdict::{Inconclusive, InconclusiveReason};
 use evictlab_case as case;
 use evictlab_case::expression::ExpressionError;
 use evictlab_case::{Case, Figures};
-use evictlab_evidence::{ContainerStatusExt, ObservationEnd, Observations, RecordedEvent, Scope};
+use evictlab_evidence::{ContainerStatusExt, ObservationEnd, Observations, Scope};
 use k8s_openapi::api::core::v1::{ContainerStateTerminated, ContainerStatus};
 
 /// Returns the reason why an expectation that holds does not decide the case.
@@ -75,7 +75,7 @@ pub(crate) fn lost_event(evidence: &CaseEvidence<'_>, invariants: &[InvariantChe
 pub(crate) fn specify(cause: Inconclusive, evidence: &CaseEvidence<'_>) -> Inconclusive {
     let is_stated = |pod: &PodEvidence<'_>| cause.pod_without_event.as_ref() == Some(&pod.name);
     let is_missing = |pod: &PodEvidence<'_>| {
-        pod.lacks_event() && pod.was_killed || pod.lacks_rejection_event && is_stated(pod)
+        is_stated(pod) && (pod.lacks_event() && pod.was_killed || pod.lacks_rejection_event)
     };
     let is_complete = evidence.observations.missing.is_empty();
     let is_specific = cause.reason == InconclusiveReason::EvidenceLost
@@ -147,7 +147,9 @@ pub(crate) fn of_failure(
     let expects_eviction =
         (case.pressure.is_some() || !expectation.evicted().is_empty()) && case.expect.oom_killed.is_none();
     let expected = || expectation.evicted().iter().filter_map(|name| evidence.pod(name.as_str()));
-    not_admitted(case, evidence)
+    evidence
+        .undecodable_pod()
+        .or_else(|| not_admitted(case, evidence))
         .or_else(|| deleted_externally(case, evidence))
         // Before `never_started`: an OOM-killed container may wait for its next start.
         .or_else(|| pods().filter(|_| expects_eviction).find_map(killed_for_memory))
@@ -372,25 +374,18 @@ fn unlisted_pod(case: &Case, evidence: &CaseEvidence<'_>) -> Option<Inconclusive
     Some(not_measured(pod.case_name(), "at the end"))
 }
 
-/// Returns whether a container had started so shortly before `at` that the kubelet may not have
-/// measured it.
-fn has_just_started(
-    evidence: &CaseEvidence<'_>,
-    pod: &PodEvidence<'_>,
-    container: &str,
-    at: Timestamp,
-) -> bool {
+/// Returns the start of the run of a container at a time: the last start until then. A container
+/// that had not started yet has its first start.
+fn run_start(pod: &PodEvidence<'_>, container: &str, at: Timestamp) -> Option<Timestamp> {
+    let until = pod.starts(container).filter(|start| *start <= at).max();
+    until.or_else(|| pod.starts(container).min())
+}
+
+/// Returns whether a container had started, or restarted, so shortly before `at` that the kubelet
+/// may not have measured it.
+fn has_just_started(pod: &PodEvidence<'_>, container: &str, at: Timestamp) -> bool {
     const FIRST_MEASUREMENT: SignedDuration = SignedDuration::from_secs(3);
-    let path_end = format!("{{{container}}}");
-    let is_start = |event: &&RecordedEvent| {
-        let object = &event.involved_object;
-        event.reason.as_deref() == Some("Started")
-            && object.uid.as_deref() == Some(pod.pod.metadata.uid.as_str())
-            && object.field_path.as_deref().is_some_and(|path| path.ends_with(&path_end))
-    };
-    let started = evidence.observations.events.iter().find(is_start);
-    let started = started.and_then(|event| event.first_timestamp.as_ref());
-    started.is_some_and(|started| started.0 + FIRST_MEASUREMENT >= at)
+    run_start(pod, container, at).is_some_and(|started| started + FIRST_MEASUREMENT >= at)
 }
 
 /// Finds a container that the message omits, or whose usage it reports too low, and whose usage the
@@ -411,8 +406,11 @@ fn stats_outrun(expectation: &Expectation<'_>, evidence: &CaseEvidence<'_>) -> O
         if named.is_some_and(|named| is_enough(named.usage.value())) {
             return None;
         }
+        // The usage before a restart is that of another run.
+        let started = run_start(pod, name.as_str(), at);
         let usages = evidence.samples.iter().filter_map(|sample| {
-            Some((sampled_at(sample)?, usage_in_sample(sample, pod, name.as_str(), message.resource)?))
+            let sampled_at = sampled_at(sample).filter(|time| started.is_none_or(|started| *time > started))?;
+            Some((sampled_at, usage_in_sample(sample, pod, name.as_str(), message.resource)?))
         });
         let (before, after): (Vec<_>, Vec<_>) = usages.partition(|(sampled_at, _)| *sampled_at <= at);
         let largest = |usages: &[(Timestamp, i64)]| usages.iter().map(|(_, bytes)| *bytes).max();
@@ -420,7 +418,7 @@ fn stats_outrun(expectation: &Expectation<'_>, evidence: &CaseEvidence<'_>) -> O
         if before.is_some_and(is_enough) {
             return None;
         }
-        if named.is_none() && before.is_none() && has_just_started(evidence, pod, name.as_str(), at) {
+        if named.is_none() && before.is_none() && has_just_started(pod, name.as_str(), at) {
             let why = format!(
                 "pressure outran the start of {name} of {}: it had no statistics at the eviction",
                 pod.name

@@ -15,9 +15,10 @@ pub(crate) struct InvariantCheck {
 }
 
 /// Checks every invariant of this kubelet on every event. A check holds unless the invariant is
-/// violated; an unproven invariant holds.
+/// violated; an unproven invariant holds. A pod that the rules cannot read is not checked.
 pub(crate) fn check_all(evidence: &CaseEvidence<'_>, kubelet: &KubeletVersion) -> Vec<InvariantCheck> {
-    evidence.pods.iter().flat_map(|pod| check_pod(evidence, kubelet, pod)).collect()
+    let pods = evidence.pods.iter().filter(|pod| pod.undecodable.is_none());
+    pods.flat_map(|pod| check_pod(evidence, kubelet, pod)).collect()
 }
 
 fn check_pod(

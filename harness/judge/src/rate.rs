@@ -92,28 +92,32 @@ impl std::fmt::Display for Rate {
 /// the case's rate.
 ///
 /// A run with any other verdict than `passed`, `reproduced` or `fixed`, or without a rate, is
-/// returned as the result.
-pub fn over_runs(stated: &ExpectedRate, bug: Option<&KnownBug>, runs: Vec<CaseResult>) -> CaseResult {
-    let mut sum = Rate { label: String::new(), count: 0, total: 0 };
-    let (mut last, mut tries) = (None, vec![]);
-    let has_enough_runs = runs.len() >= MIN_RUNS_OF_SOMETIMES;
-    for run in runs {
-        let rate = match (&run.rate, run.verdict) {
-            (Some(rate), verdict) if verdict.is_success() => rate.clone(),
-            _ => return run,
-        };
-        sum = Rate { label: rate.label, count: sum.count + rate.count, total: sum.total + rate.total };
-        tries.extend(run.earlier_tries.iter().cloned());
-        last = Some(run);
+/// returned as the result: the first that failed or, without one, the first of these runs. Runs
+/// that are `reproduced` or `fixed` keep this verdict if the rate is right.
+pub fn over_runs(stated: &ExpectedRate, bug: Option<&KnownBug>, mut runs: Vec<CaseResult>) -> CaseResult {
+    let is_counted = |run: &CaseResult| run.verdict.is_success() && run.rate.is_some();
+    let failed = runs.iter().position(|run| run.verdict == Verdict::Failed);
+    if let Some(decisive) = failed.or_else(|| runs.iter().position(|run| !is_counted(run))) {
+        return runs.swap_remove(decisive);
     }
-    let Some(last) = last else {
+    let mut sum = Rate { label: String::new(), count: 0, total: 0 };
+    for rate in runs.iter().filter_map(|run| run.rate.as_ref()) {
+        let label = rate.label.clone();
+        sum = Rate { label, count: sum.count + rate.count, total: sum.total + rate.total };
+    }
+    let has_enough_runs = runs.len() >= MIN_RUNS_OF_SOMETIMES;
+    let tries = runs.iter().flat_map(|run| run.earlier_tries.iter().cloned()).collect();
+    let with_bug = [Verdict::Reproduced, Verdict::Fixed];
+    let by_bug = with_bug.into_iter().find_map(|verdict| runs.iter().find(|run| run.verdict == verdict));
+    let by_bug = by_bug.map(|run| (run.verdict, run.known_bug.clone()));
+    let Some(last) = runs.pop() else {
         return CaseResult::without_evidence(Verdict::Error, "the case was not run");
     };
     let bug = bug.filter(|bug| bug.sometimes);
     let is_right = stated.holds(sum.count, sum.total);
     let verdict = match bug {
         _ if sum.total == 0 => Verdict::Inconclusive,
-        _ if is_right => Verdict::Passed,
+        _ if is_right => by_bug.as_ref().map_or(Verdict::Passed, |(verdict, _)| *verdict),
         Some(_) if sum.count == 0 && sum.total >= MIN_OBSERVATIONS_OF_SOMETIMES && has_enough_runs => {
             Verdict::Failed
         }
@@ -126,11 +130,15 @@ pub fn over_runs(stated: &ExpectedRate, bug: Option<&KnownBug>, runs: Vec<CaseRe
         expected: expected_count(stated, sum.total),
         observed: format!("{} of {}", sum.count, sum.total),
     };
+    let known_bug = match by_bug.filter(|_| is_right && sum.total > 0) {
+        Some((_, of_run)) => of_run,
+        None => bug.filter(|_| verdict == Verdict::Reproduced).map(bug_label),
+    };
     CaseResult {
         verdict,
         why: explain(verdict, bug, &sum),
         inconclusive_reason: (sum.total == 0).then_some(InconclusiveReason::EvidenceLost),
-        known_bug: bug.filter(|_| verdict == Verdict::Reproduced).map(bug_label),
+        known_bug,
         checks: [vec![check], last.checks].concat(),
         rate: Some(sum),
         earlier_tries: vec![],
@@ -204,6 +212,48 @@ mod tests {
         }
         let result = over_runs(&stated(""), None, vec![run(9, 10)]);
         assert_eq!((result.verdict, &*result.checks[0].expected), (Verdict::Failed, "10 of 10"));
+    }
+
+    #[test]
+    fn a_run_without_a_verdict_on_the_rate_is_the_result() {
+        let of = |verdict| CaseResult { verdict, why: verdict.to_string(), ..run(1, 1) };
+        let unrated = |verdict| CaseResult { rate: None, ..of(verdict) };
+        use Verdict::{Error, Failed, Inconclusive, Passed, Reproduced};
+        let rows = [
+            (vec![of(Passed), of(Inconclusive)], Inconclusive),
+            // A failure that was observed stays a failure.
+            (vec![of(Inconclusive), of(Passed), of(Failed)], Failed),
+            (vec![unrated(Error), of(Failed)], Failed),
+            (vec![of(Passed), unrated(Error), of(Inconclusive)], Error),
+            (vec![unrated(Reproduced)], Reproduced),
+        ];
+        for (runs, verdict) in rows {
+            let result = over_runs(&stated(""), None, runs);
+            assert_eq!((result.verdict, result.why), (verdict, verdict.to_string()));
+        }
+    }
+
+    /// The bug is about something else than the rate.
+    #[test]
+    fn a_right_rate_does_not_hide_a_known_bug() {
+        let of = |verdict: Verdict, count| CaseResult {
+            verdict,
+            known_bug: (verdict != Verdict::Passed).then(|| "a bug".to_owned()),
+            ..run(count, 1)
+        };
+        use Verdict::{Failed, Fixed, Passed, Reproduced};
+        let rows = [
+            ([of(Reproduced, 1), of(Reproduced, 1)], Reproduced),
+            ([of(Fixed, 1), of(Reproduced, 1)], Reproduced),
+            ([of(Fixed, 1), of(Fixed, 1)], Fixed),
+            ([of(Reproduced, 1), of(Reproduced, 0)], Failed),
+            ([of(Passed, 1), of(Passed, 1)], Passed),
+        ];
+        for (runs, verdict) in rows {
+            let result = over_runs(&stated(""), None, runs.to_vec());
+            let has_bug = matches!(verdict, Reproduced | Fixed);
+            assert_eq!((result.verdict, result.known_bug.is_some()), (verdict, has_bug), "{}", result.why);
+        }
     }
 
     #[test]

@@ -60,7 +60,10 @@ pub(crate) fn check_termination_time(
 ) -> Result<Check, Inconclusive> {
     let why = |cause: &str| format!("when {} was killed is not known: {cause}", pod.name);
     let unknown = |cause: &str| Inconclusive::evidence_lost(why(cause));
-    let event = pod.evicted_at().ok_or_else(|| unknown("its Evicted event is missing"))?;
+    let event = pod.evicted_at().ok_or_else(|| Inconclusive {
+        pod_without_event: Some(pod.name.clone()),
+        ..unknown("its Evicted event is missing")
+    })?;
     let [earliest, latest] = last_container_end(pod, event, samples)
         .ok_or_else(|| unknown("no container's end after the event was reported"))?
         .map(|time| (time.as_millisecond() - event.as_millisecond()).max(0) as f64 / 1000.0);

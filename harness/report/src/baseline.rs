@@ -9,7 +9,7 @@ use evictlab_rules::KubeletVersion;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::stream::CaseId;
+use crate::run_event::CaseId;
 use evictlab_judge::Verdict;
 
 /// Default path of the baseline.
@@ -82,7 +82,7 @@ impl Baseline {
         self.0.len()
     }
 
-    /// Returns whether the baseline contains no case.
+    /// Returns true if the baseline contains no case.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -7,11 +7,12 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::backend_name::BackendName;
 use crate::markdown::totals;
 use crate::median::median;
 use crate::recorded::RecordedRun;
 use crate::run_state::{EndedCase, RunState};
-use crate::words::{duration, inert_markdown, markdown_table, visible};
+use crate::text::{duration, inert_markdown, markdown_table, visible};
 use evictlab_judge::{Rate, Verdict};
 
 /// Minimum ratio of two durations that is reported as a change. Clusters vary in speed.
@@ -49,7 +50,7 @@ pub struct ComparedRun {
     /// Start of the run.
     pub at: Timestamp,
     /// Backend of the run.
-    pub backend: String,
+    pub backend: BackendName,
     /// Numbers of verdicts, and the duration, as text.
     pub totals: String,
 }
@@ -77,8 +78,8 @@ pub fn compare(before: &RecordedRun, after: &RecordedRun) -> Comparison {
     let (old, new) = (cells(states[0]), cells(states[1]));
     let run = |state: &RunState| {
         let run = state.run.as_ref()?;
-        let (id, backend) = (run.id.clone(), run.backend.clone());
-        Some(ComparedRun { run: id, at: run.real_start, backend, totals: totals(state) })
+        let (run, at, backend) = (run.id.clone(), run.real_start, run.backend);
+        Some(ComparedRun { run, at, backend, totals: totals(state) })
     };
     let both: Vec<_> = new.iter().filter_map(|(key, new)| Some((key, old.get(key)?, new))).collect();
     let changed: Vec<ChangedCase> = both
@@ -113,7 +114,7 @@ impl Comparison {
         for (name, run) in ["before", "after"].iter().zip(&self.runs) {
             let ComparedRun { run, at, backend, totals } = run;
             let at = at.strftime("%Y-%m-%d %H:%M UTC");
-            let (id, backend) = (inert_markdown(run), inert_markdown(backend));
+            let id = inert_markdown(run);
             let _ = writeln!(text, "- {name}: run {id}, {at}, {backend}: {totals}");
         }
         let _ = writeln!(text, "\n{} changed, {} unchanged.", self.changed.len(), self.unchanged);

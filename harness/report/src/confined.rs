@@ -35,7 +35,7 @@ fn open_components(root: &Path, file: &Path) -> io::Result<File> {
     Ok(at.into())
 }
 
-/// Returns whether `dir` is a directory below `root` that is not reached through symbolic links.
+/// Returns true if `dir` is a directory below `root` that is not reached through symbolic links.
 pub(crate) fn is_dir_below(root: &Path, dir: &Path) -> bool {
     dir.starts_with(root) && link_error(root, dir).is_none() && dir.is_dir()
 }

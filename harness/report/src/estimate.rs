@@ -8,8 +8,8 @@ use std::time::SystemTime;
 use evictlab_judge::Verdict;
 
 use crate::RecordedRun;
-use crate::retention::RetentionError;
-use crate::retention::runs_by_age;
+use crate::backend_name::BackendName;
+use crate::retention::{RetentionError, runs_by_age};
 
 /// Maximum number of runs that are read.
 const MAX_RUNS: usize = 10;
@@ -32,7 +32,7 @@ impl EarlierRuns {
     ///
     /// # Errors
     /// The directory exists but cannot be listed.
-    pub fn read(results: &Path, backend: &str) -> Result<Self, RetentionError> {
+    pub fn read(results: &Path, backend: BackendName) -> Result<Self, RetentionError> {
         let mut earlier = Self::default();
         // From old to new: the newest duration of a case remains.
         let dirs = runs_by_age(results)?;
@@ -44,7 +44,7 @@ impl EarlierRuns {
         Ok(earlier)
     }
 
-    fn add(&mut self, dir: &Path, run: &RecordedRun, backend: &str) {
+    fn add(&mut self, dir: &Path, run: &RecordedRun, backend: BackendName) {
         let state = run.state();
         let Some(start) = state.run.as_ref().filter(|start| start.backend == backend) else { return };
         self.runs += 1;
@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn the_newest_duration_of_a_case_remains() {
         let results = tempfile::tempdir().unwrap();
-        let run = |name: &str, backend: &str, seconds: f64| {
+        let run = |name: &str, backend: BackendName, seconds: f64| {
             let dir = results.path().join(name).join("artifacts");
             fs::create_dir_all(&dir).unwrap();
             let at = "2026-11-21T09:30:12Z";
@@ -97,13 +97,13 @@ mod tests {
             });
             fs::write(dir.join("events.jsonl"), format!("{started}\n{ended}\n")).unwrap();
         };
-        run("2026-11-21T09-30-12Z", "kind", 1.5);
-        run("2026-11-21T10-30-12Z", "kind", 2.5);
-        run("2026-11-21T11-30-12Z", "embedded", 9.0);
+        run("2026-11-21T09-30-12Z", BackendName::Kind, 1.5);
+        run("2026-11-21T10-30-12Z", BackendName::Kind, 2.5);
+        run("2026-11-21T11-30-12Z", BackendName::Embedded, 9.0);
         fs::create_dir(results.path().join("sample")).unwrap();
-        let earlier = EarlierRuns::read(results.path(), "kind").unwrap();
+        let earlier = EarlierRuns::read(results.path(), BackendName::Kind).unwrap();
         assert_eq!((earlier.runs, earlier.seconds("s", "c", "v1.32.13")), (2, Some(2.5)));
         assert_eq!(earlier.seconds("s", "c", "v1.31.14"), None);
-        assert_eq!(EarlierRuns::read(&results.path().join("none"), "kind").unwrap().runs, 0);
+        assert_eq!(EarlierRuns::read(&results.path().join("none"), BackendName::Kind).unwrap().runs, 0);
     }
 }

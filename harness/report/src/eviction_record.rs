@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use evictlab_rules::message::{EvictionMessage, NodePressure, Offender};
 
-use crate::words::{inert_markdown, markdown_code};
+use crate::text::{inert_markdown, markdown_code};
 use evictlab_judge::EvictionRecord;
 
 /// Writes the eviction message of a pod with every record that contains it: one line for each

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
+use crate::backend_name::BackendName;
 use crate::output_options::{OutputFormat, OutputOptions, Verbosity};
+use crate::run_event::{CaseId, CaseInfo, FlakyResult, Model, RunEvent, RunEventKind};
 use crate::run_state::RunState;
 use crate::sink::Report;
-use crate::stream::{CaseId, CaseInfo, FlakyResult, Model, RunEvent, RunEventKind};
 use evictlab_evidence::{Observations, Recorded};
 use evictlab_judge::{CaseResult, Check, EvictionRecord, InconclusiveReason, Phase, Verdict};
 use serde::de::DeserializeOwned;
@@ -76,7 +77,7 @@ pub(crate) fn run_started(kubelets: &[&str], cases: &[&str]) -> RunEventKind {
     RunEventKind::RunStarted {
         run: "7f3a".to_owned(),
         evictlab: "0.1.0".to_owned(),
-        backend: "kind".to_owned(),
+        backend: BackendName::Kind,
         model: None,
         kubelets: kubelets.iter().map(|&kubelet| kubelet.to_owned()).collect(),
         kubelet_args: BTreeMap::new(),

@@ -6,9 +6,9 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use crate::run_dir::{RunDir, create_private};
+use crate::run_event::RunEvent;
 use crate::run_state::RunState;
 use crate::sink::{Report, ReportError};
-use crate::stream::RunEvent;
 
 /// Writes each event as one line, in one write: a killed process truncates at most the last line. A
 /// full disk truncates a line, too; the next one begins on a line of its own.

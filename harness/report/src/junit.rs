@@ -31,10 +31,10 @@ use quick_junit::{NonSuccessKind, Property, TestCase, TestCaseStatus, TestRerun,
 
 use crate::markdown;
 use crate::run_dir::{RunDir, write_file};
+use crate::run_event::{CaseInfo, FlakyResult};
 use crate::run_state::{Cluster, Creation, Deletion, EndedCase, RunState};
 use crate::sink::{Report, ReportError};
-use crate::stream::{CaseInfo, FlakyResult};
-use crate::words::count;
+use crate::text::count;
 use evictlab_judge::{CaseResult, Verdict};
 
 /// Writes the file at the end of the run.
@@ -80,9 +80,12 @@ fn kubelet_suite(state: &RunState, kubelet: &str) -> TestSuite {
     let mut suite = TestSuite::new(state.row_name(kubelet));
     if let Some(run) = &state.run {
         suite.timestamp = run.real_start.to_string().parse().ok();
-        for (name, value) in
-            [("kubelet", kubelet), ("backend", &run.backend), ("run", &run.id), ("evictlab", &run.evictlab)]
-        {
+        for (name, value) in [
+            ("kubelet", kubelet),
+            ("backend", run.backend.as_str()),
+            ("run", &run.id),
+            ("evictlab", &run.evictlab),
+        ] {
             suite.add_property(Property::new(name, value));
         }
         if let Some(model) = &run.model {

@@ -1,9 +1,9 @@
 //! Known bugs that a run reproduced or found fixed, each with the range of kubelets.
 
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+use unicode_width::UnicodeWidthStr;
 
 use crate::run_state::RunState;
-use crate::words::{count, inert_markdown};
+use crate::text::{count, inert_markdown, marked_ranges, truncate};
 use evictlab_judge::Verdict;
 
 /// Prefix of the issues that a terminal shows by their number alone.
@@ -66,7 +66,10 @@ impl KnownBug<'_> {
         }
         let name = match self.name.contains('#') {
             true => name.to_owned(),
-            false => cut(name, name.width().saturating_sub(excess).max(MIN_DESCRIPTION)),
+            false => {
+                let shorter = truncate(name, name.width().saturating_sub(excess).max(MIN_DESCRIPTION));
+                shorter.strip_suffix(" …").map(|kept| format!("{kept}…")).unwrap_or(shorter)
+            }
         };
         let shorter = self.render(state, &name);
         if shorter.width() <= columns || self.cases.len() == 1 {
@@ -112,43 +115,10 @@ impl KnownBug<'_> {
             };
             self.cases.iter().any(of_bug)
         };
-        let mut ranges: Vec<(&str, &str, usize)> = vec![];
-        let mut is_next = false;
-        for kubelet in state.run.iter().flat_map(|run| &run.kubelets).filter(has_run) {
-            let shows = self.kubelets.contains(&kubelet.as_str());
-            match ranges.last_mut().filter(|_| is_next && shows) {
-                Some((_, last, length)) => (*last, *length) = (kubelet, *length + 1),
-                None if shows => ranges.push((kubelet, kubelet, 1)),
-                None => {}
-            }
-            is_next = shows;
-        }
-        let range = |(first, last, length): &(&str, &str, usize)| {
-            let (first, last) = (state.row_name(first), state.row_name(last));
-            match length {
-                1 => first,
-                2 => format!("{first}, {last}"),
-                _ => format!("{first} to {last}"),
-            }
-        };
-        let ranges: Vec<String> = ranges.iter().map(range).collect();
-        format!("{}, {}", ranges.join(", "), count(self.kubelets.len(), "kubelet"))
+        let kubelets = state.run.iter().flat_map(|run| &run.kubelets).filter(has_run);
+        let marked = kubelets.map(|label| (state.row_name(label), self.kubelets.contains(&label.as_str())));
+        format!("{}, {}", marked_ranges(marked), count(self.kubelets.len(), "kubelet"))
     }
-}
-
-/// Shortens a text to a width in columns, with an ellipsis.
-fn cut(text: &str, columns: usize) -> String {
-    if text.width() <= columns {
-        return text.to_owned();
-    }
-    let mut kept = String::new();
-    for c in text.chars() {
-        if kept.width() + c.width().unwrap_or(0) >= columns {
-            break;
-        }
-        kept.push(c);
-    }
-    format!("{}…", kept.trim_end())
 }
 
 #[cfg(test)]

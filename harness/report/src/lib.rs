@@ -3,7 +3,7 @@
 //! The runner sends [`RunEvent`]s through an [`EventSender`]. One thread folds them into a
 //! [`RunState`] and passes each event, with that state, to every [`Report`]: the terminal, the
 //! build log, `events.jsonl`, JUnit, Prow metadata, GitHub annotations, and the evidence of each
-//! case. Reports never interpret the stream from the beginning; they read the state.
+//! case. Reports never interpret the events from the beginning; they read the state.
 //!
 //! A finished run can be read back and rendered again:
 //!
@@ -22,6 +22,8 @@
 
 #![deny(unreachable_pub)]
 
+mod attention;
+mod backend_name;
 pub mod baseline;
 mod baseline_changes;
 mod baseline_writer;
@@ -30,8 +32,8 @@ mod compare;
 mod confined;
 mod estimate;
 mod eviction_record;
-mod evidence;
 mod evidence_files;
+mod evidence_writer;
 pub mod exit_code;
 mod facts;
 mod github;
@@ -52,20 +54,21 @@ mod prow;
 mod recorded;
 mod recording;
 mod redact;
+mod repro_command;
 mod reserve;
 mod retention;
 mod run_dir;
+mod run_event;
 mod run_state;
 mod select;
 mod sink;
-mod stream;
 mod summary;
 mod symbols;
 mod terminal;
 mod terminal_caps;
+pub mod text;
 mod timeline;
 mod verdict_collector;
-pub mod words;
 
 #[cfg(test)]
 mod error_texts;
@@ -74,11 +77,12 @@ mod fixtures;
 #[cfg(test)]
 mod untrusted_tests;
 
+pub use backend_name::BackendName;
 pub use compare::{ChangedCase, ComparedRun, Comparison, compare};
 pub use confined::open_below;
 pub use estimate::EarlierRuns;
 pub use eviction_record::describe_message;
-pub use evidence::{Evidence, KeptEvidence};
+pub use evidence_writer::{EvidenceWriter, KeptEvidence};
 pub use facts::{Facts, ObjectHistory};
 pub use github::{Annotations, GithubLog, JobSummary};
 pub use history::{History, PastResult, Series, SeriesChange, history_page, history_table};
@@ -99,13 +103,15 @@ pub use prow::{Prow, ProwFinished, ProwStarted};
 pub use recorded::{RecordedRun, RecordedRunError, Unsuccessful, replay_recorded};
 pub use recording::Recording;
 pub use retention::{RetentionError, delete_run, old_runs};
-pub use run_dir::{RunDir, create_private, create_private_dir, replace_private, write_private};
+pub use run_dir::{
+    LATEST_RUN, RESULTS_DIR, RunDir, create_private, create_private_dir, replace_private, write_private,
+};
+pub use run_event::{
+    CaseId, CaseInfo, ClusterFailureCause, FlakyResult, Model, RunEvent, RunEventKind, ShardInfo,
+};
 pub use run_state::RunState;
 pub use select::{ReportOptions, reports};
 pub use sink::{EventSender, Finished, Report, ReportError, ReportFailure, Reports};
-pub use stream::{
-    CaseId, CaseInfo, ClusterFailureCause, FlakyResult, Model, RunEvent, RunEventKind, ShardInfo,
-};
 pub use terminal::{
     Line, LiveTerminal, PlainLog, RunSummary, Screen, StatusLine, Style, Tally, colour_markdown,
 };

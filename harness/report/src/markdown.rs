@@ -5,12 +5,11 @@ use std::fmt::Write;
 use std::path::Path;
 
 use crate::eviction_record::write_eviction_record;
+use crate::repro_command::write_repro_commands;
 use crate::run_dir::RunDir;
+use crate::run_event::{CaseId, CaseInfo, Model};
 use crate::run_state::{EndedCase, RunState};
-use crate::stream::{CaseId, CaseInfo, Model};
-use crate::words::{
-    code_block, count, duration, inert_markdown, markdown_code, markdown_table, needs_attention, shell_quote,
-};
+use crate::text::{code_block, count, duration, inert_markdown, markdown_code, markdown_table};
 use evictlab_evidence::Observations;
 use evictlab_judge::{Check, Verdict};
 
@@ -75,28 +74,6 @@ pub(crate) fn case_summary(state: &RunState, ended: &EndedCase, evidence: Option
     text
 }
 
-/// Writes the commands that run one case again, as a block of code.
-pub(crate) fn write_repro_commands(text: &mut String, state: &RunState, id: &CaseId) {
-    let CaseId { suite, case, kubelet, .. } = id;
-    // The events may be those of another user, and the lines are meant to be pasted.
-    let command = |backend: &str| match state.case_info(id).and_then(|info| info.path.as_ref()) {
-        Some(path) => command_line(&["run", path, "--backend", backend, "--kubelet", kubelet]),
-        None => command_line(&["run", suite, "--backend", backend, "--kubelet", kubelet, "--focus", case]),
-    };
-    let mut commands = command(state.run.as_ref().map_or("kind", |run| &run.backend));
-    if let Some(model) = state.model() {
-        let gap = if model.options.is_empty() { "" } else { " " };
-        let _ = write!(commands, "{gap}{}\n# on a real kubelet\n{}", model.options, command("kind"));
-    }
-    let _ = writeln!(text, "\nTo reproduce:\n\n{}", code_block("sh", &commands));
-}
-
-/// Returns a command line of evictlab for a shell.
-fn command_line(arguments: &[&str]) -> String {
-    let words: Vec<String> = [&["evictlab"], arguments].concat().into_iter().map(str::to_owned).collect();
-    shell_quote(&words)
-}
-
 /// The totals by verdict, in one line.
 pub(crate) fn totals(state: &RunState) -> String {
     let mut parts: Vec<String> =
@@ -129,53 +106,6 @@ pub(crate) fn retry_notices(state: &RunState) -> String {
         format!("- {}: {verdict} at try {count}, before: {tries}\n", id.full_title())
     });
     lines.collect()
-}
-
-/// Ended cases that need attention, in the order of their ends, apart from those whose verdict the
-/// baseline expects.
-pub(crate) struct AttentionGroups<'a> {
-    /// Each with the later attempts, on all kubelets, that have the same verdict and reason.
-    pub unexpected: Vec<(&'a EndedCase, Vec<&'a EndedCase>)>,
-    /// Without attempts that repeat an earlier one of the same kubelet.
-    expected: Vec<&'a EndedCase>,
-}
-
-impl<'a> AttentionGroups<'a> {
-    pub(crate) fn of(state: &'a RunState) -> Self {
-        let mut groups = Self { unexpected: vec![], expected: vec![] };
-        for ended in state.ended.iter().filter(|ended| needs_attention(ended.result.verdict)) {
-            if state.is_as_expected(ended) {
-                if !groups.expected.iter().any(|first| same_outcome(first, ended)) {
-                    groups.expected.push(ended);
-                }
-                continue;
-            }
-            match groups.unexpected.iter_mut().find(|(first, _)| same_reason(first, ended)) {
-                Some((_, others)) => others.push(ended),
-                None => groups.unexpected.push((ended, vec![])),
-            }
-        }
-        groups
-    }
-
-    /// The title of the expected failures, and a line of Markdown for each; `None` without them.
-    pub(crate) fn expected_failures(&self) -> Option<(String, String)> {
-        let line = |ended: &&EndedCase| format!("- {}: {}\n", ended.result.verdict, ended.id.full_title());
-        let lines: String = self.expected.iter().map(line).collect();
-        (!lines.is_empty()).then(|| (format!("Expected failures: {}", self.expected.len()), lines))
-    }
-}
-
-/// Returns whether two attempts of one case on one kubelet have the same verdict and reason.
-pub(crate) fn same_outcome(first: &EndedCase, other: &EndedCase) -> bool {
-    first.id.kubelet == other.id.kubelet && same_reason(first, other)
-}
-
-/// Returns whether two attempts of one case, on any kubelets, have the same verdict and reason.
-fn same_reason(first: &EndedCase, other: &EndedCase) -> bool {
-    (&first.id.suite, &first.id.case) == (&other.id.suite, &other.id.case)
-        && first.result.verdict == other.result.verdict
-        && first.result.why == other.result.why
 }
 
 fn heading(ended: &EndedCase) -> String {
@@ -239,23 +169,4 @@ pub(crate) fn write_case_details(text: &mut String, info: Option<&CaseInfo>, end
 
 fn display(path: &Path) -> String {
     path.display().to_string()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{RunEventKind, fixtures};
-
-    #[test]
-    fn case_without_a_suite_is_reproduced_by_its_path() {
-        let mut started = fixtures::run_started(&["v1.32.13"], &["mine"]);
-        let RunEventKind::RunStarted { cases, .. } = &mut started else { unreachable!("it started") };
-        cases[0].path = Some("to report/mine.yaml".to_owned());
-        let mut state = RunState::default();
-        state.apply(&fixtures::event(0.0, started));
-        let mut text = String::new();
-        write_repro_commands(&mut text, &state, &fixtures::id("message", "mine", "v1.32.13", 1));
-        let command = "\nevictlab run 'to report/mine.yaml' --backend kind --kubelet v1.32.13\n";
-        assert!(text.contains(command), "{text}");
-    }
 }

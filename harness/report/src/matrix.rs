@@ -2,10 +2,11 @@
 
 use comfy_table::{Table, presets};
 
+use crate::attention::needs_attention;
+use crate::run_event::CaseInfo;
 use crate::run_state::{EndedCase, RunStart, RunState};
-use crate::stream::CaseInfo;
 use crate::symbols::{self, NOT_RUN, symbol};
-use crate::words::{count, duration, markdown_cell, needs_attention, truncate};
+use crate::text::{count, duration, markdown_cell, truncate};
 use evictlab_judge::Verdict;
 use unicode_width::UnicodeWidthStr;
 

@@ -6,12 +6,13 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::backend_name::BackendName;
 use crate::exit_code::{INTERRUPTED, SUCCESS};
 use crate::markdown::model_notice;
 use crate::run_dir::{RunDir, write_file};
+use crate::run_event::{RunEvent, RunEventKind};
 use crate::run_state::RunState;
 use crate::sink::{Report, ReportError};
-use crate::stream::{RunEvent, RunEventKind};
 use evictlab_judge::Verdict;
 
 /// `started.json`: the start of a run.
@@ -30,8 +31,8 @@ struct ProwStartedMetadata {
     run: String,
     /// Version of evictlab.
     evictlab: String,
-    /// `kind`, `existing` or `embedded`.
-    backend: String,
+    /// Backend of the run.
+    backend: BackendName,
     /// Labels of the kubelets, separated by spaces.
     kubelets: String,
     /// Notice that the run used a model.
@@ -151,7 +152,7 @@ impl Report for Prow {
         let metadata = ProwStartedMetadata {
             run: run.id.clone(),
             evictlab: run.evictlab.clone(),
-            backend: run.backend.clone(),
+            backend: run.backend,
             kubelets: run.kubelets.join(" "),
             model: run.model.as_ref().map(model_notice),
         };

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use crate::redact::redacted;
 use crate::run_dir::{ensure_writable, file_name, make_dir, write_file};
+use crate::run_event::{CaseId, RunEvent, RunEventKind};
 use crate::run_state::RunState;
 use crate::sink::{Report, ReportError};
-use crate::stream::{CaseId, RunEvent, RunEventKind};
 use evictlab_evidence::Observations;
 
 /// Writes the [`Observations`] of each case to `DIR/<kubelet version>/<case>.json`, from the second

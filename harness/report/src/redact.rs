@@ -9,8 +9,8 @@ use std::sync::{Arc, LazyLock};
 use regex::{Captures, Regex};
 use serde_json::{Map, Value};
 
-use crate::stream::RunEventKind;
-use crate::words::visible;
+use crate::run_event::RunEventKind;
+use crate::text::visible;
 use evictlab_judge::{CaseResult, Check, EvictionRecord};
 
 /// Replacement for a credential.
@@ -231,7 +231,7 @@ fn redacted_object(mut fields: Map<String, Value>, own: Option<&str>) -> Map<Str
         .collect()
 }
 
-/// Returns whether an object is a pod in another namespace than that of the case. The items of a
+/// Returns true if an object is a pod in another namespace than that of the case. The items of a
 /// list do not have a kind.
 fn is_pod_of_others(fields: &Map<String, Value>, own: Option<&str>) -> bool {
     let namespace = fields.get("metadata").and_then(|metadata| metadata.get("namespace")?.as_str());
@@ -260,7 +260,7 @@ fn is_secret_key(key: &str) -> bool {
     SECRET_KEYS.contains(&key.to_ascii_lowercase().as_str())
 }
 
-/// Returns whether a variable or header holds a credential: `GITHUB_TOKEN`, `Authorization`.
+/// Returns true if a variable or header holds a credential: `GITHUB_TOKEN`, `Authorization`.
 fn is_secret_name(name: &str) -> bool {
     let joined = name.to_ascii_lowercase().replace(['_', '-'], "");
     name.split(['_', '-']).any(is_secret_key) || SECRET_NAME_ENDS.iter().any(|end| joined.ends_with(end))

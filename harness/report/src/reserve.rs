@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use evictlab_rules::quantity::MIB;
 
 use crate::run_dir::{RunDir, write_file};
+use crate::run_event::{RunEvent, RunEventKind};
 use crate::run_state::RunState;
 use crate::sink::{Report, ReportError};
-use crate::stream::{RunEvent, RunEventKind};
 
 /// Size of the reserve in bytes. JUnit and the summary of the whole catalogue on ten kubelets need
 /// 2 MiB.

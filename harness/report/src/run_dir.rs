@@ -10,8 +10,14 @@ use jiff::Timestamp;
 use rustix::fs::OFlags;
 
 use crate::redact::redacted_text;
+use crate::run_event::CaseId;
 use crate::sink::ReportError;
-use crate::stream::CaseId;
+
+/// Default directory of the runs, relative to the working directory.
+pub const RESULTS_DIR: &str = "results";
+
+/// The symbolic link to the newest run in the default directory.
+pub const LATEST_RUN: &str = "results/latest";
 
 /// The directory of one run.
 #[derive(Clone, Debug)]
@@ -49,14 +55,14 @@ impl RunDir {
         }
     }
 
-    /// Returns the directory that `--output-dir` names, or creates one under `results`.
+    /// Returns the directory that `--output-dir` names, or creates one in [`RESULTS_DIR`].
     ///
     /// # Errors
     /// The directory already contains a run, or cannot be created or written.
     pub fn resolve(dir: Option<&Path>) -> Result<Self, ReportError> {
         match dir {
             Some(dir) => Self::at(dir),
-            None => Self::create("results".as_ref(), Timestamp::now()),
+            None => Self::create(RESULTS_DIR.as_ref(), Timestamp::now()),
         }
     }
 
@@ -94,7 +100,7 @@ impl RunDir {
         Self { root: PathBuf::new(), foreign_latest: None }
     }
 
-    /// Returns whether this is [`RunDir::relative`].
+    /// Returns true if this is [`RunDir::relative`].
     pub(super) fn is_relative(&self) -> bool {
         self.root.as_os_str().is_empty()
     }

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use evictlab_rules::KubeletVersion;
 use jiff::Timestamp;
 
+use crate::backend_name::BackendName;
 use crate::baseline;
-use crate::stream::{CaseId, CaseInfo, FlakyResult, Model, RunEvent, RunEventKind, ShardInfo};
+use crate::run_event::{CaseId, CaseInfo, FlakyResult, Model, RunEvent, RunEventKind, ShardInfo};
 use evictlab_judge::{CaseResult, Phase, Verdict};
 
 /// The state of a run, folded from its events by [`RunState::apply`]. Holds no evidence.
@@ -35,7 +36,7 @@ pub(crate) struct RunStart {
     pub at: Timestamp,
     pub id: String,
     pub evictlab: String,
-    pub backend: String,
+    pub backend: BackendName,
     pub model: Option<Model>,
     pub kubelets: Vec<String>,
     /// `--kubelet` arguments that select the kubelets again, by label.
@@ -247,12 +248,12 @@ impl RunState {
         ORDER.into_iter().map(|verdict| (verdict, count(verdict))).filter(|(_, count)| *count > 0).collect()
     }
 
-    /// Reports whether the run ended early: interrupted, or at its time limit.
+    /// Returns true if the run ended early: interrupted, or at its time limit.
     pub(crate) fn was_cut_short(&self) -> bool {
         self.interrupted > 0 || self.timed_out
     }
 
-    /// Returns whether a cluster failed, or a planned case has no verdict.
+    /// Returns true if a cluster failed, or a planned case has no verdict.
     pub(crate) fn infrastructure_failed(&self) -> bool {
         let cluster_failed = |cluster: &Cluster| {
             matches!(cluster.creation, Some(Creation::Failed { .. }))
@@ -303,7 +304,7 @@ impl RunStart {
             at: event.at,
             id: run.clone(),
             evictlab: evictlab.clone(),
-            backend: backend.clone(),
+            backend: *backend,
             model: model.clone(),
             kubelets: kubelets.clone(),
             kubelet_args: kubelet_args.clone(),
@@ -322,7 +323,7 @@ impl CaseInfo {
         format!("{}/{}", self.suite, self.case)
     }
 
-    /// Returns whether this is the case of `id`, and `kubelet` its kubelet.
+    /// Returns true if this is the case of `id`, and `kubelet` its kubelet.
     pub(crate) fn matches(&self, id: &CaseId, kubelet: &str) -> bool {
         self.suite == id.suite && self.case == id.case && kubelet == id.kubelet
     }

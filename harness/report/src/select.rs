@@ -5,7 +5,7 @@ use std::io;
 use std::path::PathBuf;
 
 use crate::baseline_writer::BaselineWriter;
-use crate::evidence::{Evidence, KeptEvidence};
+use crate::evidence_writer::{EvidenceWriter, KeptEvidence};
 use crate::github::{Annotations, GithubLog, JobSummary};
 use crate::interrupt_stage::InterruptStage;
 use crate::jsonl::JsonLines;
@@ -76,7 +76,7 @@ pub fn reports(options: ReportOptions) -> Result<Vec<Box<dyn Report>>, ReportErr
     }
     reports.push(Box::new(Prow::new(run_dir.clone())));
     reports.push(Box::new(Junit::new(&run_dir)));
-    reports.push(Box::new(Evidence::new(run_dir).keeping(evidence)));
+    reports.push(Box::new(EvidenceWriter::new(run_dir).keeping(evidence)));
     if let Some(path) = write_baseline {
         reports.push(Box::new(BaselineWriter::new(path)));
     }

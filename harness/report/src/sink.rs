@@ -12,8 +12,8 @@ use jiff::Timestamp;
 use crate::clock::Clock;
 use crate::exit_code::{self, exit_code};
 use crate::redact::redact_event;
+use crate::run_event::{RunEvent, RunEventKind};
 use crate::run_state::RunState;
-use crate::stream::{RunEvent, RunEventKind};
 
 /// Time without an event after which reports get a tick.
 const TICK_INTERVAL: Duration = Duration::from_millis(500);

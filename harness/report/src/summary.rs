@@ -2,17 +2,18 @@
 
 use std::fmt::Write;
 
+use crate::attention::AttentionGroups;
 use crate::baseline_changes::BaselineChanges;
 use crate::known_bugs::known_bugs;
 use crate::markdown::{
-    AttentionGroups, retry_notices, title, totals, write_case_details, write_evidence_path,
-    write_identical_attempts, write_model_notice,
+    retry_notices, title, totals, write_case_details, write_evidence_path, write_identical_attempts,
+    write_model_notice,
 };
 use crate::matrix::matrix_within;
 use crate::output_options::Verbosity;
 use crate::run_dir::RunDir;
 use crate::run_state::{EndedCase, RunState};
-use crate::words::{markdown_code, shell_quote};
+use crate::text::{markdown_code, shell_quote};
 use evictlab_judge::{Rate, Verdict};
 
 /// Minimum number of conclusive attempts for a failure rate: with fewer, the confidence interval
@@ -22,46 +23,55 @@ const MIN_RUNS_FOR_RATE: usize = 10;
 /// Width of a table in a log, in columns.
 pub(crate) const LOG_COLUMNS: usize = 120;
 
-/// The summary of a run: the matrix within a width in columns, known bugs, every case that needs
-/// attention, totals, the run directory, and the next command. The quiet summary has neither the
-/// matrix nor known bugs.
+/// The summary of a run in parts.
+pub(crate) struct SummaryParts {
+    /// The matrix within a width in columns, and known bugs; empty if the summary is quiet.
+    pub overview: String,
+    /// Title and details of each case that needs attention, and whose verdict the baseline does not
+    /// expect. Attempts with the same outcome share one.
+    pub attention: Vec<(String, String)>,
+    /// Totals, the run directory, and the next command.
+    pub closing: String,
+}
+
+/// Renders the summary of a run as one text.
 pub(crate) fn run_summary(
     state: &RunState,
     run_dir: Option<&RunDir>,
     verbosity: Verbosity,
     columns: usize,
 ) -> String {
-    let mut text = overview(state, verbosity, columns);
-    for (title, details) in attention_groups(state, run_dir) {
+    let SummaryParts { overview: mut text, attention, closing } =
+        SummaryParts::of(state, run_dir, verbosity, columns);
+    for (title, details) in attention {
         let _ = write!(text, "\n### {title}\n{details}");
     }
-    text + &closing(state, run_dir, verbosity)
+    text + &closing
 }
 
-/// The summary without the cases that need attention.
-pub(crate) fn run_totals(state: &RunState, run_dir: Option<&RunDir>, verbosity: Verbosity) -> String {
-    overview(state, verbosity, LOG_COLUMNS) + &closing(state, run_dir, verbosity)
-}
-
-/// Title and details of each case that needs attention, and whose verdict the baseline does not
-/// expect. Attempts with the same outcome share one.
-pub(crate) fn attention_groups(state: &RunState, run_dir: Option<&RunDir>) -> Vec<(String, String)> {
-    let group = |(first, others): (&EndedCase, Vec<&EndedCase>)| {
-        let mut text = String::new();
-        write_case_details(&mut text, state.case_info(&first.id), first);
-        write_identical_attempts(&mut text, first, &others);
-        if let Some(run_dir) = run_dir {
-            write_evidence_path(&mut text, run_dir, &first.id);
-        }
-        (title(first), text)
-    };
-    AttentionGroups::of(state).unexpected.into_iter().map(group).collect()
-}
-
-/// A line for each case that needs attention, and whose verdict the baseline expects.
-fn expected_failures(state: &RunState) -> String {
-    let failures = AttentionGroups::of(state).expected_failures();
-    failures.map(|(title, lines)| format!("{title}\n{lines}")).unwrap_or_default()
+impl SummaryParts {
+    /// Renders the parts for a width of tables in columns.
+    pub(crate) fn of(
+        state: &RunState,
+        run_dir: Option<&RunDir>,
+        verbosity: Verbosity,
+        columns: usize,
+    ) -> Self {
+        let groups = AttentionGroups::of(state);
+        let expected_failures = groups.expected_failures();
+        let closing = closing(state, run_dir, verbosity, expected_failures);
+        let details = |(first, others): (&EndedCase, Vec<&EndedCase>)| {
+            let mut text = String::new();
+            write_case_details(&mut text, state.case_info(&first.id), first);
+            write_identical_attempts(&mut text, first, &others);
+            if let Some(run_dir) = run_dir {
+                write_evidence_path(&mut text, run_dir, &first.id);
+            }
+            (title(first), text)
+        };
+        let attention = groups.unexpected.into_iter().map(details).collect();
+        Self { overview: overview(state, verbosity, columns), attention, closing }
+    }
 }
 
 /// The start of a summary: the matrix, and known bugs with their kubelets.
@@ -80,14 +90,19 @@ fn overview(state: &RunState, verbosity: Verbosity, columns: usize) -> String {
     text
 }
 
-/// The end of a summary: rates, tries, changes, totals, the run directory, and the next command.
-fn closing(state: &RunState, run_dir: Option<&RunDir>, verbosity: Verbosity) -> String {
+/// The end of a summary: rates, tries, expected failures by their title and a line for each,
+/// changes, totals, the run directory, and the next command.
+fn closing(
+    state: &RunState,
+    run_dir: Option<&RunDir>,
+    verbosity: Verbosity,
+    expected_failures: Option<(String, String)>,
+) -> String {
     let mut text = String::new();
     if verbosity > Verbosity::Quiet {
-        for part in [rates(state), retry_notices(state), expected_failures(state)]
-            .iter()
-            .filter(|part| !part.is_empty())
-        {
+        let expected = expected_failures.map(|(title, lines)| format!("{title}\n{lines}"));
+        let parts = [rates(state), retry_notices(state), expected.unwrap_or_default()];
+        for part in parts.iter().filter(|part| !part.is_empty()) {
             let _ = write!(text, "\n{part}");
         }
     }
@@ -99,7 +114,7 @@ fn closing(state: &RunState, run_dir: Option<&RunDir>, verbosity: Verbosity) -> 
         let path = run_dir.path().display().to_string();
         let _ = writeln!(text, "Run directory: {}", markdown_code(&path));
         if verbosity > Verbosity::Quiet && state.ended.iter().any(|ended| ended.node.is_some()) {
-            let command = shell_quote(&["evictlab".to_owned(), "report".to_owned(), path]);
+            let command = shell_quote(&["evictlab", "report", &path]);
             let _ = writeln!(text, "Timelines and evidence as a page: {}", markdown_code(&command));
         }
     }

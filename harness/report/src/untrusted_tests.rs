@@ -17,14 +17,14 @@ use crate::github::{Annotations, JobSummary};
 use crate::output_options::Verbosity;
 use crate::page::SCRIPT;
 use crate::run_dir::{RunDir, file_name};
+use crate::run_event::RunEvent;
 use crate::sink::Report;
-use crate::stream::RunEvent;
 use crate::terminal::PlainLog;
-use crate::words::{
+use crate::text::{
     code_block, inert_markdown, markdown_cell, markdown_code, shell_quote, visible, without_workflow_commands,
 };
 use crate::{
-    Evidence, EvidenceBase, History, JsonLines, Junit, Prow, RecordedRun, RunState, compare, fixtures,
+    EvidenceBase, EvidenceWriter, History, JsonLines, Junit, Prow, RecordedRun, RunState, compare, fixtures,
     history_page, history_table, markdown_page, page, redact,
 };
 
@@ -227,7 +227,6 @@ fn replace_texts<'a>(
     let is_name = |path: &String| {
         ["/suite", "/case", "/kubelet", "/path"].iter().any(|name| path.ends_with(name))
             || path.starts_with("/kubelets/")
-            || path == "/backend"
     };
     for path in paths.into_iter().filter(|path| with_names || !is_name(path)) {
         let place = json.pointer_mut(&path).unwrap();
@@ -273,7 +272,7 @@ fn check_reports(events: &[RunEvent]) -> Result<(), TestCaseError> {
         Box::new(JsonLines::create(&run_dir).unwrap()),
         Box::new(Junit::new(&run_dir)),
         Box::new(Prow::new(run_dir.clone())),
-        Box::new(Evidence::new(run_dir.clone())),
+        Box::new(EvidenceWriter::new(run_dir.clone())),
         Box::new(JobSummary::new(summary.clone())),
     ];
     files.into_iter().for_each(|report| deliver(report, &events));

@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use evictlab_judge::CaseResult;
 
+use crate::run_event::{CaseId, ClusterFailureCause, RunEvent, RunEventKind};
 use crate::run_state::RunState;
 use crate::sink::{Report, ReportError};
-use crate::stream::{CaseId, ClusterFailureCause, RunEvent, RunEventKind};
 
 /// A report that collects the results of a run. Clones share them.
 #[derive(Clone, Default)]

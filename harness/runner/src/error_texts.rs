@@ -14,17 +14,15 @@ use evictlab_cluster::{ClusterError, LeaseLost, NodeError, PressureForbidden, Pr
 use evictlab_evidence::{DecodeError, Recorded};
 use evictlab_rules::CgroupVersion;
 use evictlab_rules::quantity::MIB;
-use kube::core::Status;
 use serde_json::json;
 
 use crate::case_runner::error::CaseError;
 use crate::case_runner::observe::SummaryError;
 use crate::dispatch::cluster_run::PrepareError;
 use crate::dispatch::plan_cases::NoUsableNode;
-use crate::lease::leased_node::LeaseError;
-use crate::lease::node_policy::PlanError;
-use crate::lease::pressure_permits::PermitsLost;
-use crate::observation::collect::FinalPodsError;
+use crate::node_access::node_policy::PlanError;
+use crate::node_access::pressure_permits::PermitsLost;
+use crate::node_access::run_node::RunNodeError;
 use crate::pressure::host_budget::{HostError, HostTooSmall};
 use crate::pressure::skip_reason::SkipReason;
 use crate::recovery::verify_recovered::RecoveryError;
@@ -65,7 +63,7 @@ fn cases() -> Vec<String> {
         row(CaseError::Configure(ConfigureError::Node(node_error()))),
         row(CaseError::Stage(stage_error())),
         row(CaseError::Decode(decode_error())),
-        row(CaseError::Lease(LeaseError::Node(node_error()))),
+        row(CaseError::RunNode(RunNodeError::Node(node_error()))),
         row(CaseError::Refused(text("failed to create pod web: the API server rejected it: exceeded quota"))),
         row(CaseError::NotRunning(text("web/main"))),
         row(CaseError::NoPodToResize(text("web"))),
@@ -94,16 +92,14 @@ fn nodes() -> Vec<String> {
     vec![
         row(SummaryError::Node(node_error())),
         row(SummaryError::TimedOut { node: worker(), seconds: 10 }),
-        row(FinalPodsError::List(kube::Error::Api(Status::failure("too many requests", "").boxed()))),
-        row(FinalPodsError::Decode(decode_error())),
         row(PrepareError::Open(ClusterError::Interrupted)),
-        row(PrepareError::Lease(LeaseError::Node(node_error()))),
+        row(PrepareError::RunNode(RunNodeError::Node(node_error()))),
         row(PrepareError::Canaries(stage_error())),
         row(PrepareError::Interrupted),
-        row(LeaseError::Configure(ConfigureError::Node(node_error()))),
-        row(LeaseError::Node(node_error())),
-        row(LeaseError::Recovery(RecoveryError::NotRecovered { node: worker(), stalled: stalled() })),
-        row(LeaseError::Leftover { namespace: text("evictlab-web"), source: stage_error() }),
+        row(RunNodeError::Configure(ConfigureError::Node(node_error()))),
+        row(RunNodeError::Node(node_error())),
+        row(RunNodeError::Recovery(RecoveryError::NotRecovered { node: worker(), stalled: stalled() })),
+        row(RunNodeError::Leftover { namespace: text("evictlab-web"), source: stage_error() }),
         row(PermitsLost(text("condition MemoryPressure is True"))),
         row(PlanError::Skip(SkipReason::Cordoned)),
         row(PlanError::Node(node_error())),

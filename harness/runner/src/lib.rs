@@ -7,7 +7,7 @@
 //! | module | task |
 //! | --- | --- |
 //! | `dispatch` | order of clusters and cases, queues, retries, interruption |
-//! | `lease` | exclusive or shared use of a node, and its state between cases |
+//! | `node_access` | exclusive or shared use of a node by cases, what they may do to it, and its state between them |
 //! | `case_runner` | one case on one node, from its configuration to its verdict |
 //! | `staging` | images and node setup before the pods |
 //! | [`pressure`] | eviction thresholds, the ramp that crosses them, and the host's limits |
@@ -44,8 +44,8 @@
 
 mod case_runner;
 mod dispatch;
-mod lease;
 mod model_limits;
+mod node_access;
 mod observation;
 pub mod pressure;
 mod recovery;
@@ -57,8 +57,8 @@ mod error_texts;
 pub use dispatch::interrupt::Interrupt;
 pub use dispatch::preview::{PlannedCase, PreviewedCase, RunPreview, preview};
 pub use dispatch::repeat::{Repeat, StressLimit};
-pub use dispatch::request::{OfShard, RunRequest, new_run_id};
+pub use dispatch::request::{RunRequest, SelectionShard, new_run_id};
 pub use dispatch::run::run;
-pub use lease::exclusivity::{Exclusivity, SharedResources, exclusivity};
 pub use model_limits::model_limits;
+pub use node_access::exclusivity::{Exclusivity, SharedResources, exclusivity};
 pub use pressure::host_budget::HOST_BUDGET;

@@ -24,7 +24,7 @@ pub fn preview_run(
     };
     let estimated_seconds = repeat.and_then(|repeat| Some(estimate_once()? * f64::from(repeat)));
     RunPreview {
-        backend: request.backend.name().to_owned(),
+        backend: request.backend.name(),
         repeat,
         earlier_runs: earlier.runs,
         estimated_seconds,

@@ -12,7 +12,7 @@ use evictlab_case::{Problem, SourceSpan};
 use evictlab_cluster::kubelet_config::ConfigureError;
 use evictlab_cluster::wait::StalledError;
 use evictlab_cluster::{
-    ClusterError, ExistingError, JobName, NodeError, NotModelledError, SkewError, StateError,
+    ClusterError, ExistingError, JobIndexError, JobName, NodeError, NotModelledError, SkewError, StateError,
 };
 use evictlab_embedded::OptionsError;
 use evictlab_report::{ClusterFailure, ReportError};
@@ -24,8 +24,8 @@ use crate::bisect::OrderError;
 use crate::book::BookError;
 use crate::export::{ExportError, WriteError};
 use crate::git_bisect::{CacheError, CommitSearchError, GitError, SearchFileError};
-use crate::job::JobError;
 use crate::job::archive::ArchiveError;
+use crate::job::{JobError, JobWorkerError, NodeSelectorError, PodResultsError, TolerationError};
 use crate::mutants::MutantError;
 use crate::parity::ParityError;
 use crate::watch::WatchError;
@@ -125,6 +125,7 @@ fn documents_and_watch() -> Vec<String> {
 fn jobs_and_models() -> Vec<String> {
     let job = || JobName { namespace: text("evictlab"), name: text("nightly") };
     let source = Box::new(kube::Error::Api(Status::failure("jobs.batch is forbidden", "Forbidden").boxed()));
+    let unavailable = || Box::new(kube::Error::Service(io::Error::other("connection reset").into()));
     let stalled = StalledError { timeout: Duration::from_secs(120), last: text("2 pods are terminating") };
     vec![
         row(ArchiveError::Rotated { found: 120, expected: 400 }),
@@ -138,6 +139,18 @@ fn jobs_and_models() -> Vec<String> {
         row(JobError::NotEmpty(PathBuf::from("results/nightly"))),
         row(JobError::Write { dir: PathBuf::from("results/nightly"), source: denied() }),
         row(JobError::Remains { job: job(), stalled }),
+        row(JobWorkerError::Index(JobIndexError::NotSet("JOB_COMPLETION_INDEX"))),
+        row(JobWorkerError::TooLarge { indexes: 12, index: 12 }),
+        row(NodeSelectorError(text("pool evictions"))),
+        row(TolerationError(text("dedicated:Sometimes"))),
+        row(PodResultsError::Log(unavailable())),
+        row(PodResultsError::Killed),
+        row(PodResultsError::Archive(ArchiveError::Damaged(text("line 12 is not base64")))),
+        row(PodResultsError::Remove {
+            problem: Box::new(PodResultsError::Killed),
+            dir: PathBuf::from("results/.index-0"),
+            source: denied(),
+        }),
         row(MutantError::Start(denied())),
         row(MutantError::Options(options_error())),
         row(ParityError::Version(VersionError(text("1.36")))),

@@ -14,7 +14,7 @@ use evictlab_cluster::{
 };
 use evictlab_embedded::OptionsError;
 use evictlab_report::clock::Clock;
-use evictlab_report::words::count;
+use evictlab_report::text::count;
 use evictlab_report::{
     CollectedResult, ComparedCase, KubeletParity, KubeletResults, Reports, VerdictCollector, parity,
 };
@@ -80,7 +80,7 @@ impl ModelRun<'_> {
             let model = self.run(cgroup, &real, interrupt).await?;
             parities.extend(real.into_iter().zip(&model).map(|(real, model)| parity(real, model, &cases)));
         }
-        parities.sort_by(|one, other| (&one.kubelet, &one.cgroup).cmp(&(&other.kubelet, &other.cgroup)));
+        sort_by_version(&mut parities);
         Ok(parities)
     }
 
@@ -127,6 +127,11 @@ impl ModelRun<'_> {
     }
 }
 
+/// Sorts by the version of the kubelet, then by that of cgroups.
+fn sort_by_version(parities: &mut [KubeletParity]) {
+    parities.sort_by_key(|one| (one.kubelet.parse::<KubeletVersion>().ok(), one.cgroup.clone()));
+}
+
 /// Returns the name of the first pod with the same spec, for the others.
 fn equal_pods(pods: &[Map<String, Value>]) -> BTreeMap<String, String> {
     let names: Vec<Option<&str>> = pods.iter().map(case_name).collect();
@@ -145,4 +150,27 @@ fn kubelet_results(version: &KubeletVersion, cgroup: &str, collected: &[Collecte
         results.add(id, result);
     }
     results
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patch_versions_are_sorted_as_numbers() {
+        let parity = |kubelet: &str, cgroup: &str| KubeletParity {
+            kubelet: kubelet.to_owned(),
+            cgroup: cgroup.to_owned(),
+            cases: Vec::new(),
+        };
+        let mut parities = [
+            parity("v1.31.14", "v2"),
+            parity("v1.31.14", "v1"),
+            parity("v1.32.0", "v1"),
+            parity("v1.31.9", "v2"),
+        ];
+        sort_by_version(&mut parities);
+        let order = parities.each_ref().map(|one| (one.kubelet.as_str(), one.cgroup.as_str()));
+        assert_eq!(order, [("v1.31.9", "v2"), ("v1.31.14", "v1"), ("v1.31.14", "v2"), ("v1.32.0", "v1")]);
+    }
 }

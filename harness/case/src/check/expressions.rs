@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::checker::Checker;
 use crate::expression::{Expression, KeysRead, ObjectTypes};
-use crate::kubelet_metrics::unknown_metric;
+use crate::kubelet_metrics::{UnknownMetric, unknown_metric};
 use crate::located_pod_specs::case_name;
 use crate::positions::PathSegment;
 use crate::problem::did_you_mean;
@@ -86,8 +86,8 @@ impl Checker<'_> {
     fn check_metrics(&mut self, path: &[PathSegment], expression: &Expression) {
         let KeysRead::Keys(read) = expression.keys_read("metrics") else { return };
         for name in &read {
-            if let Some(near) = unknown_metric(name) {
-                let note = near.map_or_else(String::new, |near| format!("did you mean `{near}`?"));
+            if let Some(UnknownMetric { nearest }) = unknown_metric(name) {
+                let note = nearest.map_or_else(String::new, |near| format!("did you mean `{near}`?"));
                 self.report_word(path, name, format!("the kubelet has no metric `{name}`"), note);
             }
         }

@@ -13,8 +13,8 @@ use crate::pressure::PressureMechanism;
 use crate::schema::Case;
 use crate::yaml_path;
 
-/// A variable that the harness sets in the containers of a case with pressure.
-static GROWTH: LazyLock<Option<Regex>> = LazyLock::new(|| {
+/// A growth variable: the harness sets them in the containers of a case with pressure.
+static GROWTH_VARIABLE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(r"\$[({]?(STEP|PAUSE|TOTAL|STEPS|STEP_BYTES|PAUSE_SECONDS|TOTAL_BYTES)\b").ok()
 });
 
@@ -23,26 +23,26 @@ impl Checker<'_> {
     /// case without: the variables are not set there. Pods that meet a reservation can have sizes
     /// of their own.
     pub(crate) fn check_growth(&mut self) {
-        let Some(variable) = GROWTH.as_ref() else { return };
+        let Some(variable) = GROWTH_VARIABLE.as_ref() else { return };
         let growing = growing_containers(self.case, variable);
         match (self.case.pressure.as_ref().map(|pressure| pressure.by), growing.as_slice()) {
             (Some(PressureMechanism::KubeReserved), []) => {}
             (Some(PressureMechanism::Threshold), []) => {
-                let note = "let one container use it, such as args: [stress, --mem-total, $(TOTAL), …]";
-                self.report(yaml_path!["pressure"], "no container uses $(TOTAL) or $(TOTAL_BYTES)", note);
+                let note = "let one container use some, such as args: [stress, --mem-total, $(TOTAL), …]";
+                self.report(yaml_path!["pressure"], "no container uses the growth variables", note);
             }
             (Some(_), [_, more @ ..]) => {
                 for path in more {
                     self.report(
                         path,
                         "more than one container grows",
-                        "only one container may use $(TOTAL) and the like",
+                        "only one container may use growth variables, such as $(TOTAL)",
                     );
                 }
             }
             (None, growing) => {
                 for path in growing {
-                    let note = "$(TOTAL) and the like are only set in a case with `pressure`";
+                    let note = "growth variables, such as $(TOTAL), are only set in a case with `pressure`";
                     self.report(path, "the container grows, but the case has no `pressure`", note);
                 }
             }

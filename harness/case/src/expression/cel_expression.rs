@@ -89,7 +89,7 @@ impl Expression {
         self.compiled()?.program.value(variables).map(sort_keys)
     }
 
-    /// Reports whether the value is `true`. An expression without a value does not hold.
+    /// Returns true if the value is `true`. An expression without a value does not hold.
     ///
     /// # Errors
     /// Those of [`check`](Self::check), and [`ExpressionError::TooCostly`].
@@ -100,7 +100,7 @@ impl Expression {
         }
     }
 
-    /// Reports whether the expression reads the variable.
+    /// Returns true if the expression reads the variable.
     pub fn references(&self, variable: &str) -> bool {
         self.variables().contains(&variable)
     }
@@ -116,7 +116,7 @@ impl Expression {
         self.compiled().map(|compiled| compiled.program.unknown_fields(objects)).unwrap_or_default()
     }
 
-    /// Reports whether the value cannot be `true` or `false`, such as that of `1 + 1`; false if the
+    /// Returns true if the value cannot be `true` or `false`, such as that of `1 + 1`; false if the
     /// expression cannot be compiled.
     pub(crate) fn is_never_boolean(&self) -> bool {
         self.compiled().is_ok_and(|compiled| compiled.program.is_never_boolean())
@@ -130,7 +130,20 @@ impl Expression {
     /// Returns the keys of a map variable, such as `objects`, that the expression reads; none if it
     /// cannot be compiled.
     pub fn keys_read(&self, variable: &str) -> KeysRead {
-        let keys = self.compiled().map(|compiled| compiled.program.keys_read(variable));
+        self.keys_read_at(&[variable])
+    }
+
+    /// Returns the keys that the expression reads of a map in a map variable, such as
+    /// `logs.web`.
+    pub fn keys_read_of(&self, variable: &str, key: &str) -> KeysRead {
+        match self.keys_read(variable) {
+            KeysRead::All => KeysRead::All,
+            KeysRead::Keys(_) => self.keys_read_at(&[variable, key]),
+        }
+    }
+
+    fn keys_read_at(&self, path: &[&str]) -> KeysRead {
+        let keys = self.compiled().map(|compiled| compiled.program.keys_read(path));
         keys.unwrap_or_else(|_| KeysRead::Keys(BTreeSet::new()))
     }
 }
@@ -490,5 +503,23 @@ mod tests {
         assert_eq!(keys("samples.all(s, has(objects.web.status))"), of(&["web"]));
         assert_eq!(keys("pods.web"), of(&[]));
         assert_eq!(keys("objects.exists(name, name == 'web')"), KeysRead::All);
+    }
+
+    #[test]
+    fn keys_of_a_map_in_a_variable_that_an_expression_reads() {
+        let keys = |text: &str| text.parse::<Expression>().unwrap().keys_read_of("logs", "web");
+        let of = |names: &[&str]| KeysRead::Keys(names.iter().map(|name| (*name).to_owned()).collect());
+        let rows = [
+            ("logs.web.el1 + logs['web']['el-debug']", of(&["el1", "el-debug"])),
+            ("has(logs.web.el1)", of(&["el1"])),
+            ("logs.db.el1 == ''", of(&[])),
+            ("pods.web.el1 == ''", of(&[])),
+            ("logs.web.size()", KeysRead::All),
+            ("logs.web.el1 == '' && logs.web.all(name, name != 'el2')", KeysRead::All),
+            ("logs.all(pod, logs[pod].el1 == '')", KeysRead::All),
+        ];
+        for (text, expected) in rows {
+            assert_eq!(keys(text), expected, "{text}");
+        }
     }
 }

@@ -8,6 +8,7 @@ use cel::common::types::{
 };
 use cel::common::value::{CowVal, Val};
 use cel::{DeclarationError, Env, ExecutionError};
+use evictlab_rules::message::{EVICTED_REASON, is_rejection_message};
 use evictlab_rules::quantity::Quantity;
 
 use super::call::{Arguments, FunctionResult, as_text, function_error};
@@ -33,7 +34,7 @@ struct Function {
 
 /// The functions:
 /// - `quantity(text)`: a Kubernetes quantity in bytes, or counts;
-/// - `evicted(pod)`: `status.reason` is `Evicted`;
+/// - `evicted(pod)`: its status reports an eviction, not a rejection at admission;
 /// - `running(pod)`: all its regular containers and sidecars run;
 /// - `container(pod, name)`: the status of a container, of any kind;
 /// - `condition(object, type)`: a condition of a pod, a node or a job;
@@ -131,7 +132,7 @@ pub(super) fn function_names() -> impl Iterator<Item = &'static str> {
     functions().map(|(name, _)| name)
 }
 
-/// Reports whether a function or macro has this name, and its value is not a boolean.
+/// Returns true if a function or macro has this name, and its value is not a boolean.
 pub(super) fn is_not_boolean(function: &str) -> bool {
     functions().any(|(name, returns_boolean)| name == function && !returns_boolean)
 }
@@ -190,8 +191,11 @@ fn second_of_day(line: &str) -> Option<f64> {
 }
 
 fn evicted<'b, 'v>(arguments: Arguments<'b, 'v>) -> FunctionResult<'b, 'v> {
-    let evicted = as_text(value_at(&*arguments[0], &["status", "reason"])) == Some("Evicted");
-    Ok(CowVal::owned(CelBool::from(evicted)))
+    let pod = &*arguments[0];
+    let has_reason = as_text(value_at(pod, &["status", "reason"])) == Some(EVICTED_REASON);
+    let message = as_text(value_at(pod, &["status", "message"]));
+    let is_rejected = message.is_some_and(is_rejection_message);
+    Ok(CowVal::owned(CelBool::from(has_reason && !is_rejected)))
 }
 
 fn running<'b, 'v>(arguments: Arguments<'b, 'v>) -> FunctionResult<'b, 'v> {

@@ -38,7 +38,7 @@ pub enum KeysRead {
 }
 
 impl KeysRead {
-    /// Reports whether the key is read.
+    /// Returns true if the key is read.
     pub fn contains(&self, key: &str) -> bool {
         match self {
             Self::Keys(keys) => keys.contains(key),
@@ -127,7 +127,7 @@ impl Program {
         unknown_fields(&self.0, objects)
     }
 
-    /// Reports whether the value of the program cannot be `true` or `false`.
+    /// Returns true if the value of the program cannot be `true` or `false`.
     pub(super) fn is_never_boolean(&self) -> bool {
         is_never_boolean(&self.0)
     }
@@ -137,17 +137,17 @@ impl Program {
         macro_depth(&self.0)
     }
 
-    /// Returns the keys of a map variable that the program reads.
-    pub(super) fn keys_read(&self, variable: &str) -> KeysRead {
+    /// Returns the keys that the program reads of the map at a path: a variable and constant keys.
+    pub(super) fn keys_read(&self, path: &[&str]) -> KeysRead {
         let mut keys = BTreeSet::new();
-        match add_keys_read(&self.0, variable, &mut keys) {
+        match add_keys_read(&self.0, path, &mut keys) {
             Ok(()) => KeysRead::Keys(keys),
             Err(AnyKey) => KeysRead::All,
         }
     }
 }
 
-/// Reports whether an error means that the last access of an expression found nothing: a key that
+/// Returns true if an error means that the last access of an expression found nothing: a key that
 /// its map does not have, an index beyond its list, a container or condition that its object does
 /// not have. An error within the operands is not such an error.
 fn is_absent(expression: &Expr, error: &ExecutionError, context: &Context<'_, '_>) -> bool {
@@ -270,33 +270,44 @@ fn for_each_value(entry: &mut EntryExpr, function: &mut dyn FnMut(&mut IdedExpr)
 /// The expression reads a variable other than by a constant key.
 struct AnyKey;
 
-fn add_keys_read(expression: &IdedExpr, variable: &str, keys: &mut BTreeSet<String>) -> Result<(), AnyKey> {
-    let is_variable = |expr: &Expr| matches!(expr, Expr::Ident(name) if name == variable);
-    match &expression.expr {
-        Expr::Select(select) if is_variable(&select.operand.expr) => {
-            keys.insert(select.field.clone());
-            Ok(())
+/// Adds the keys of the map at a path, a variable and constant keys, that an expression reads.
+fn add_keys_read(expression: &IdedExpr, path: &[&str], keys: &mut BTreeSet<String>) -> Result<(), AnyKey> {
+    match constant_access(&expression.expr) {
+        Some((map, key)) if is_at(map, path) => {
+            keys.insert(key.to_owned());
+            return Ok(());
         }
-        Expr::Call(CallExpr { func_name, args, .. })
-            if func_name == operators::INDEX && args.first().is_some_and(|map| is_variable(&map.expr)) =>
-        {
-            match args.get(1).map(|key| &key.expr) {
-                Some(Expr::Literal(LiteralValue::String(key))) => {
-                    keys.insert(key.inner().to_owned());
-                    Ok(())
-                }
-                _ => Err(AnyKey),
+        _ if is_at(&expression.expr, path) => return Err(AnyKey),
+        _ => {}
+    }
+    let mut result = Ok(());
+    for_each_part(&mut expression.expr.clone(), &mut |part| {
+        if result.is_ok() {
+            result = add_keys_read(part, path, keys);
+        }
+    });
+    result
+}
+
+/// Returns true for an expression that is a variable and constant keys.
+fn is_at(expression: &Expr, path: &[&str]) -> bool {
+    match (path, expression, constant_access(expression)) {
+        ([variable], Expr::Ident(name), _) => name == variable,
+        ([map_path @ .., last], _, Some((map, key))) => key == *last && is_at(map, map_path),
+        _ => false,
+    }
+}
+
+/// Returns the map and the key of an access by a constant key: `map.key` or `map['key']`.
+fn constant_access(expression: &Expr) -> Option<(&Expr, &str)> {
+    match expression {
+        Expr::Select(select) => Some((&select.operand.expr, &select.field)),
+        Expr::Call(CallExpr { func_name, args, .. }) if func_name == operators::INDEX => match &args[..] {
+            [map, IdedExpr { expr: Expr::Literal(LiteralValue::String(key)), .. }] => {
+                Some((&map.expr, key.inner()))
             }
-        }
-        expr if is_variable(expr) => Err(AnyKey),
-        expr => {
-            let mut result = Ok(());
-            for_each_part(&mut expr.clone(), &mut |part| {
-                if result.is_ok() {
-                    result = add_keys_read(part, variable, keys);
-                }
-            });
-            result
-        }
+            _ => None,
+        },
+        _ => None,
     }
 }

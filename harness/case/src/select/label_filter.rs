@@ -18,7 +18,7 @@ pub struct LabelFilter {
 }
 
 impl LabelFilter {
-    /// Reports whether the filter selects a case with these labels.
+    /// Returns true if the filter selects a case with these labels.
     pub fn matches(&self, labels: &[String]) -> bool {
         self.expression.matches(&with_both_feature_names(labels))
     }
@@ -75,7 +75,7 @@ mod tests {
 
     use super::*;
 
-    /// Reports whether the filter selects a case with these labels, separated by spaces.
+    /// Returns true if the filter selects a case with these labels, separated by spaces.
     fn selects(filter: &str, labels: &str) -> bool {
         let labels: Vec<String> =
             labels.split(' ').filter(|label| !label.is_empty()).map(str::to_owned).collect();

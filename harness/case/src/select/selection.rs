@@ -269,7 +269,7 @@ fn no_such_name<C: Borrow<ParsedCase>>(source: &Source, known: &[Arc<C>], name: 
     }
 }
 
-/// Reports whether a name can only be a path.
+/// Returns true if a name can only be a path.
 fn is_path(name: &str) -> bool {
     name == STDIN
         || [".yaml", ".yml", "/"].iter().any(|end| name.ends_with(end))

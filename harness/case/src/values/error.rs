@@ -35,6 +35,9 @@ pub enum ValueError {
         /// The cause.
         why: String,
     },
+    /// A duration with a fraction of a second, where the API has whole seconds.
+    #[error("invalid duration {0:?}: it must be in whole seconds; examples: 1s, 30s, 2m")]
+    WholeSeconds(String),
     /// Not a range of kubelet versions.
     #[error(
         "invalid range of kubelet versions {text:?}: {why}; examples: \">=1.29\", \"<1.32\", \">=1.29, <1.32\", \">=1.29.3, <1.30 || >=1.31\""

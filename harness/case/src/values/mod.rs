@@ -10,6 +10,7 @@ mod quantity_text;
 mod resized_request;
 mod upstream;
 mod usage_bound;
+mod whole_seconds;
 
 pub use duration::Duration;
 pub use error::ValueError;
@@ -21,3 +22,4 @@ pub use quantity_text::QuantityText;
 pub use resized_request::ResizedRequest;
 pub use upstream::Upstream;
 pub use usage_bound::{Comparison, UsageBound};
+pub use whole_seconds::WholeSeconds;

@@ -2,6 +2,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use evictlab_report::LATEST_RUN;
 use evictlab_tools::git_bisect::{BadIf, Build};
 
 use crate::args::values::option_args;
@@ -35,7 +36,7 @@ pub(crate) struct CommitArgs {
     /// Continue the interrupted search in this run directory, with the options of its command; no
     /// other run directory applies
     // No conflict with `--output-dir`: its environment variable is set in every job of Prow.
-    #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true, default_missing_value = "results/latest", requires = "repository")]
+    #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true, default_missing_value = LATEST_RUN, requires = "repository")]
     resume: Option<PathBuf>,
 }
 
@@ -98,7 +99,7 @@ impl CommitArgs {
         }
     }
 
-    /// Returns whether only the first parent of a merge counts.
+    /// Returns true if only the first parent of a merge counts.
     pub(crate) fn first_parent(&self) -> bool {
         self.first_parent
     }

@@ -8,10 +8,11 @@ use clap_complete::engine::ArgValueCandidates;
 use evictlab_cluster::{EmbeddedBackend, EmbeddedOptions, Kubelet, ReproCommand};
 use evictlab_embedded::{CgroupVersion, Defect, OptionsError};
 use evictlab_fault::{Fault, ScriptError};
+use evictlab_report::BackendName;
 use evictlab_report::clock::Clock;
-use evictlab_report::words::shell_quote;
+use evictlab_report::text::shell_quote;
 
-use crate::args::backend::BackendName;
+use crate::args::backend::reject_foreign_options;
 use crate::args::candidates;
 use crate::args::values::{ByteSize, whole_number};
 use crate::failure::{Failure, bad_input};
@@ -129,7 +130,7 @@ impl EmbeddedArgs {
         let words = self.words();
         // The first word is the name of an option.
         let first: Vec<&str> = words.first().map(String::as_str).into_iter().collect();
-        backend.reject_foreign_options(BackendName::Embedded, &first)
+        reject_foreign_options(backend, BackendName::Embedded, &first)
     }
 }
 

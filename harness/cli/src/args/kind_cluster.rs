@@ -93,7 +93,7 @@ impl KeepArgs {
         self.reused.as_deref()
     }
 
-    /// Returns whether a new cluster is kept after the run.
+    /// Returns the policy by which a new cluster is kept after the run.
     pub(crate) fn keep(&self) -> KeepPolicy {
         match (self.keep, self.keep_on_failure) {
             (true, _) => KeepPolicy::Always,

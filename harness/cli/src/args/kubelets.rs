@@ -7,9 +7,10 @@ use std::str::FromStr;
 use clap_complete::engine::ArgValueCandidates;
 use evictlab_cluster::images::{ImageCatalog, KubeletResolver};
 use evictlab_cluster::{Docker, Kubelet, KubeletSource, KubeletSpec, KubeletSpecError};
+use evictlab_report::BackendName;
 use evictlab_rules::KubeletVersion;
 
-use crate::args::backend::{BackendName, stated};
+use crate::args::backend::{reject_foreign_options, stated};
 use crate::args::candidates;
 use crate::failure::{Failure, bad_input};
 use crate::messages::print_stderr;
@@ -80,7 +81,7 @@ impl ImageArgs {
         specs: &[KubeletSpec],
         catalog: &ImageCatalog,
     ) -> Result<Vec<Kubelet>, Failure> {
-        BackendName::Embedded.reject_foreign_options(BackendName::Kind, &self.stated_kind_options())?;
+        reject_foreign_options(BackendName::Embedded, BackendName::Kind, &self.stated_kind_options())?;
         evictlab_cluster::modelled_kubelets(specs, catalog).map_err(bad_input)
     }
 
@@ -150,7 +151,7 @@ pub(crate) enum EarlierKubelets {
     Untrusted,
 }
 
-/// Returns whether a value of `--kubelet` selects only versions, and no program or image.
+/// Returns true if a value of `--kubelet` selects only versions, and no program or image.
 pub(crate) fn is_version_list(text: &str) -> bool {
     let is_release = |spec: KubeletSpec| {
         spec.claimed.is_none() && matches!(spec.source, KubeletSource::Release(_) | KubeletSource::Minor(_))
@@ -159,7 +160,7 @@ pub(crate) fn is_version_list(text: &str) -> bool {
     text.split(',').map(str::trim).all(|part| part == "all" || is_version(part))
 }
 
-/// Returns whether a version has no characters that others than versions have, such as `/`.
+/// Returns true if a version has no characters that others than versions have, such as `/`.
 fn is_plain(version: &str) -> bool {
     version.chars().all(|c| c.is_ascii_alphanumeric() || ".-+".contains(c))
 }
@@ -196,7 +197,7 @@ fn unknown_minor_note(version: &KubeletVersion) -> Option<String> {
 }
 
 impl KubeletArgs {
-    /// Returns whether `--kubelet` is present.
+    /// Returns true if `--kubelet` is present.
     pub(crate) fn any(&self) -> bool {
         !self.kubelet.is_empty()
     }

@@ -108,7 +108,7 @@ enum FormatArg {
 }
 
 impl FormatArgs {
-    /// Returns whether standard output is JSON.
+    /// Returns true if standard output is JSON.
     pub(crate) fn is_json(&self) -> bool {
         self.json || matches!(self.format, Some(FormatArg::Json))
     }

@@ -89,7 +89,7 @@ impl SelectionArgs {
         names.iter().cloned().chain(source.words()).chain(options).collect()
     }
 
-    /// Returns whether any argument restricts the selection.
+    /// Returns true if any argument restricts the selection.
     pub(crate) fn is_restricted(&self) -> bool {
         let Self { names, label_filter, focus, skip, upstream, shard, source: _ } = self;
         let lists = [names.is_empty(), focus.is_empty(), skip.is_empty(), upstream.is_empty()];

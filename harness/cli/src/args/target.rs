@@ -7,11 +7,12 @@ use evictlab_case::LoadedCase;
 use evictlab_case::select::{Selection, Shard, select};
 use evictlab_cluster::images::ImageCatalog;
 use evictlab_cluster::{Backend, ClusterAccess, ClusterSource, EmbeddedBackend, ExistingBackend};
+use evictlab_report::BackendName;
 use evictlab_report::clock::Clock;
-use evictlab_report::words::shell_quote;
-use evictlab_runner::{OfShard, Repeat, RunRequest, new_run_id};
+use evictlab_report::text::shell_quote;
+use evictlab_runner::{Repeat, RunRequest, SelectionShard, new_run_id};
 
-use crate::args::backend::{BackendName, ManagedBackend, stated};
+use crate::args::backend::{ManagedBackend, reject_foreign_options, stated};
 use crate::args::baseline::RESULTS;
 use crate::args::embedded::EmbeddedArgs;
 use crate::args::existing::{ExistingArgs, existing_failure, reject_managed_options};
@@ -81,10 +82,10 @@ impl TargetArgs {
     /// Rejects options that only apply to other backends.
     fn reject_foreign_options(&self, backend: BackendName) -> Result<(), Failure> {
         self.embedded.reject_on(backend)?;
-        backend.reject_foreign_options(BackendName::Kind, &self.new_cluster.stated_options())?;
-        backend.reject_foreign_options(BackendName::Kind, &self.keep.stated_options())?;
-        backend.reject_foreign_options(BackendName::Kind, &self.kubelets.images().stated_kind_options())?;
-        backend.reject_foreign_options(BackendName::Existing, &self.existing.stated_options())?;
+        reject_foreign_options(backend, BackendName::Kind, &self.new_cluster.stated_options())?;
+        reject_foreign_options(backend, BackendName::Kind, &self.keep.stated_options())?;
+        reject_foreign_options(backend, BackendName::Kind, &self.kubelets.images().stated_kind_options())?;
+        reject_foreign_options(backend, BackendName::Existing, &self.existing.stated_options())?;
         let managed = stated([("--kubelet", self.kubelets.any()), ("--nodes", self.nodes.is_some())]);
         match backend {
             BackendName::Existing => reject_managed_options(&managed),
@@ -103,7 +104,7 @@ impl TargetArgs {
         kind_command: Vec<String>,
     ) -> Result<RunRequest, Failure> {
         let cases = select(&selection.source(), &selection.selection())?;
-        let shard = selection.shard().map(|shard| of_shard(shard, selection, &cases)).transpose()?;
+        let shard = selection.shard().map(|shard| selection_shard(shard, selection, &cases)).transpose()?;
         let catalog = self.kubelets.image_catalog()?;
         let run = new_run_id();
         let backend = self.backend(backend, &run, &catalog, clock, kind_command).await?;
@@ -162,10 +163,14 @@ impl TargetArgs {
 }
 
 /// Returns the rest of the selection of which `cases` are a shard.
-fn of_shard(shard: Shard, selection: &SelectionArgs, cases: &[Arc<LoadedCase>]) -> Result<OfShard, Failure> {
+fn selection_shard(
+    shard: Shard,
+    selection: &SelectionArgs,
+    cases: &[Arc<LoadedCase>],
+) -> Result<SelectionShard, Failure> {
     let mut others = select(&selection.source(), &Selection { shard: None, ..selection.selection() })?;
     others.retain(|other| !cases.iter().any(|case| case.id() == other.id()));
-    Ok(OfShard { shard, others })
+    Ok(SelectionShard { shard, others })
 }
 
 /// Rejects options that only apply to the other managed backend.
@@ -177,6 +182,6 @@ pub(crate) fn reject_foreign_managed_options(
 ) -> Result<(), Failure> {
     let backend = BackendName::from(backend);
     embedded.reject_on(backend)?;
-    backend.reject_foreign_options(BackendName::Kind, &new_cluster.stated_options())?;
-    backend.reject_foreign_options(BackendName::Kind, &images.stated_kind_options())
+    reject_foreign_options(backend, BackendName::Kind, &new_cluster.stated_options())?;
+    reject_foreign_options(backend, BackendName::Kind, &images.stated_kind_options())
 }

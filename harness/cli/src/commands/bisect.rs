@@ -8,8 +8,8 @@ use evictlab_case::LoadedCase;
 use evictlab_cluster::images::ImageCatalog;
 use evictlab_cluster::{Backend, KeepPolicy, Kubelet, KubeletSource, KubeletSpec};
 use evictlab_report::clock::Clock;
-use evictlab_report::words::shell_quote;
-use evictlab_report::{RunDir, exit_code};
+use evictlab_report::text::shell_quote;
+use evictlab_report::{BackendName, RunDir, exit_code};
 use evictlab_rules::KubeletVersion;
 use evictlab_runner::{Interrupt, new_run_id};
 use evictlab_tools::bisect::{
@@ -18,7 +18,7 @@ use evictlab_tools::bisect::{
 
 use super::bisect_commits;
 use super::bisect_run::BisectRun;
-use crate::args::backend::{BackendName, ManagedBackend};
+use crate::args::backend::ManagedBackend;
 use crate::args::bisect::BisectArgs;
 use crate::args::kubelets::{KubeletArg, resolver};
 use crate::execute::run_directory;

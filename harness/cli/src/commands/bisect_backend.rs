@@ -6,15 +6,15 @@ use std::sync::Arc;
 use evictlab_case::LoadedCase;
 use evictlab_cluster::images::ImageCatalog;
 use evictlab_cluster::{Backend, ClusterSource, KeepPolicy, Kubelet, KubeletSource, KubeletSpec};
-use evictlab_report::RunDir;
-use evictlab_report::words::shell_quote;
+use evictlab_report::text::shell_quote;
+use evictlab_report::{BackendName, RunDir};
 use evictlab_rules::KubeletVersion;
 use evictlab_runner::{Interrupt, new_run_id};
 use evictlab_tools::bisect::KubeletVerdicts;
 use evictlab_tools::git_bisect::{CommitBackend, KeptCluster};
 
 use super::bisect_run::BisectRun;
-use crate::args::backend::{BackendName, ManagedBackend};
+use crate::args::backend::ManagedBackend;
 use crate::args::bisect::BisectArgs;
 use crate::failure::{Failure, bad_input, infrastructure};
 use crate::kind_context::KindContext;

@@ -13,7 +13,6 @@ use evictlab_tools::git_bisect::{
 };
 
 use super::bisect_backend::BisectBackend;
-use crate::args::backend::ManagedBackend;
 use crate::args::bisect::BisectArgs;
 use crate::execute::run_directory;
 use crate::failure::{Failure, bad_input, infrastructure};
@@ -146,10 +145,7 @@ fn search_options(
     }
     Ok(SearchOptions {
         case: case.id(),
-        backend: match args.backend() {
-            ManagedBackend::Embedded => "embedded".to_owned(),
-            ManagedBackend::Kind => "kind".to_owned(),
-        },
+        backend: args.backend().into(),
         repository: repository.path().to_owned(),
         good,
         bad,

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use evictlab_case::Source;
 use evictlab_report::KubeletResults;
-use evictlab_report::words::count;
+use evictlab_report::text::count;
 use evictlab_tools::book::{Book, Command, Verdicts, real_verdicts};
 
 use crate::args::baseline::BUILT_IN_BASELINE;

@@ -16,7 +16,7 @@ use jiff::Timestamp;
 use super::cluster_lookup::{Found, find_cluster, served};
 use super::cluster_start_stop::{start, stop};
 use super::serve_embedded::{detach, serve, this_command};
-use crate::args::backend::{BackendName, ManagedBackend, stated};
+use crate::args::backend::{ManagedBackend, reject_foreign_options, stated};
 use crate::args::candidates;
 use crate::args::embedded::EmbeddedArgs;
 use crate::args::kind_cluster::{NewClusterArgs, NewClusterSource};
@@ -27,7 +27,8 @@ use crate::args::values::whole_number;
 use crate::failure::{Failure, bad_input, infrastructure};
 use crate::messages::{print_stderr, print_warning};
 use crate::output::{print, print_json, print_table};
-use evictlab_report::words::count;
+use evictlab_report::BackendName;
+use evictlab_report::text::count;
 
 /// Create, list, stop, start and delete clusters that outlive a run
 #[derive(clap::Args)]
@@ -129,8 +130,11 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
     if let Command::Create(args) = &args.command
         && args.backend == ManagedBackend::Embedded
     {
-        BackendName::Embedded
-            .reject_foreign_options(BackendName::Kind, &args.cluster.stated_kind_options())?;
+        reject_foreign_options(
+            BackendName::Embedded,
+            BackendName::Kind,
+            &args.cluster.stated_kind_options(),
+        )?;
         let kubelets = args.kubelets.modelled(&args.kubelets.image_catalog()?)?;
         let kubelet_config = args.thresholds.kubelet_config(&kubelets)?;
         let options = args.embedded.options(kubelets, args.nodes.into());
@@ -191,9 +195,9 @@ fn print_deleted(name: &str) -> Result<ExitCode, Failure> {
 
 async fn create(args: &CreateArgs, state: &StateDir) -> Result<ExitCode, Failure> {
     args.embedded.reject_on(BackendName::Kind)?;
-    BackendName::Kind.reject_foreign_options(BackendName::Embedded, &args.thresholds.stated_options())?;
+    reject_foreign_options(BackendName::Kind, BackendName::Embedded, &args.thresholds.stated_options())?;
     let detach = stated([("--detach", args.detach)]);
-    BackendName::Kind.reject_foreign_options(BackendName::Embedded, &detach)?;
+    reject_foreign_options(BackendName::Kind, BackendName::Embedded, &detach)?;
     // Signals are handled before any resource is created.
     let interrupt = Interrupt::listen().map_err(infrastructure)?;
     let prepared = async {

@@ -4,13 +4,12 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use comfy_table::{ContentArrangement, Table, presets};
-use evictlab_report::EarlierRuns;
 use evictlab_report::clock::Clock;
-use evictlab_report::words::count;
+use evictlab_report::text::count;
+use evictlab_report::{BackendName, EarlierRuns, RESULTS_DIR};
 use evictlab_runner::{Exclusivity, Interrupt, PreviewedCase, RunRequest};
 use evictlab_tools::dry_run::{count_kubelets, executed_cases, preview_run, skipped_by_reason};
 
-use crate::args::backend::BackendName;
 use crate::failure::{Failure, infrastructure};
 use crate::output::{print, print_json, print_table, stdout_width};
 
@@ -36,7 +35,7 @@ pub(crate) async fn dry_run(
         return Err(Failure::interrupted());
     };
     let request = request?;
-    let earlier = EarlierRuns::read("results".as_ref(), request.backend.name()).map_err(infrastructure)?;
+    let earlier = EarlierRuns::read(RESULTS_DIR.as_ref(), request.backend.name()).map_err(infrastructure)?;
     let preview = preview_run(&request, &earlier, options.repeat, options.nodes);
     if options.json {
         print_json(&preview)?;

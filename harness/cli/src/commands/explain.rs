@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use evictlab_explain::{Explanation, Input, TITLES, decode_text, explain};
-use evictlab_report::words::visible;
+use evictlab_report::text::visible;
 use evictlab_report::{Line, Style};
 use evictlab_rules::KubeletVersion;
 use evictlab_rules::quantity::MIB;

@@ -10,7 +10,7 @@ use clap_complete::engine::ArgValueCandidates;
 use evictlab_case::LoadedCase;
 use evictlab_case::select::{Selection, select};
 use evictlab_cluster::Docker;
-use evictlab_report::words::shell_quote;
+use evictlab_report::text::shell_quote;
 use evictlab_tools::export::{HostInfo, recipe};
 
 use crate::args::candidates;

@@ -6,17 +6,14 @@ use std::process::ExitCode;
 
 use evictlab_cluster::{ClusterError, Docker, Removal, StateDir};
 
-use crate::args::backend::{BackendName, stated};
+use crate::args::backend::{reject_foreign_options, stated};
 use crate::args::existing::{AccessArgs, existing_failure};
 use crate::args::values::whole_number;
 use crate::failure::{Failure, bad_input, infrastructure};
 use crate::output::{print, print_json};
-use evictlab_report::words::count;
-use evictlab_report::{delete_run, old_runs};
+use evictlab_report::text::count;
+use evictlab_report::{BackendName, RESULTS_DIR, delete_run, old_runs};
 use evictlab_tools::gc::{GcEntry, LeftoverKind, RemovalOutcome};
-
-/// Directory of the runs by default.
-const RESULTS: &str = "results";
 
 /// The backends whose resources outlive a killed process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -73,7 +70,7 @@ pub(crate) struct Args {
         value_name = "DIR",
         num_args = 0..=1,
         require_equals = true,
-        default_missing_value = RESULTS,
+        default_missing_value = RESULTS_DIR,
         conflicts_with_all = ["names", "kept", "run", "backend", "kubeconfig", "context"]
     )]
     results: Option<PathBuf>,
@@ -150,12 +147,12 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
         GcBackend::Kind => {
             let mut options = args.access.stated_options();
             options.extend(stated([("--run", args.run.is_some())]));
-            BackendName::Kind.reject_foreign_options(BackendName::Existing, &options)?;
+            reject_foreign_options(BackendName::Kind, BackendName::Existing, &options)?;
             collect_from_docker(args).await
         }
         GcBackend::Existing => {
             let options = stated([("--kept", args.kept), ("CLUSTER", !args.names.is_empty())]);
-            BackendName::Existing.reject_foreign_options(BackendName::Kind, &options)?;
+            reject_foreign_options(BackendName::Existing, BackendName::Kind, &options)?;
             collect_from_cluster(args).await
         }
     }
@@ -164,7 +161,7 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
 /// Deletes all but the newest runs in a directory.
 fn delete_old_runs(results: &Path, args: &Args) -> Result<ExitCode, Failure> {
     // The default directory does not exist before the first run.
-    if results != Path::new(RESULTS) && !results.exists() {
+    if results != Path::new(RESULTS_DIR) && !results.exists() {
         return Err(bad_input(format!(
             "failed to list {}: the directory does not exist\nhelp: name a directory that contains run directories",
             results.display()

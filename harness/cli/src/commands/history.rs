@@ -5,18 +5,16 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use evictlab_report::{
-    History, RecordedRun, RecordedRunError, exit_code, history_page, history_table, write_private,
+    History, RESULTS_DIR, RecordedRun, RecordedRunError, exit_code, history_page, history_table,
+    write_private,
 };
 
-use evictlab_report::words::shell_quote;
+use evictlab_report::text::shell_quote;
 
 use crate::args::values::whole_number;
 use crate::failure::{Failure, bad_input, infrastructure, write_error};
 use crate::messages::print_stderr;
 use crate::output::{print, print_json, print_markdown};
-
-/// Directory of the runs by default.
-const RESULTS: &str = "results";
 
 /// Maximum depth of runs below a directory: one for each night, with one for each artifact.
 const MAX_DEPTH: usize = 2;
@@ -38,7 +36,7 @@ const MAX_DEPTH: usize = 2;
   evictlab history results --json | jq '.series[] | select(.change.kind != \"stable\")'")]
 pub(crate) struct Args {
     /// Run directories, or directories of run directories
-    #[arg(value_name = "DIR", default_value = RESULTS)]
+    #[arg(value_name = "DIR", default_value = RESULTS_DIR)]
     dirs: Vec<PathBuf>,
     /// Compare the newest N runs of each case with all earlier ones [default: 10, at most half of
     /// its runs]
@@ -79,7 +77,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
 /// Reads the history of the runs in directories. `recent`: see [`Args::recent`].
 pub(crate) fn read_history(dirs: &[PathBuf], recent: Option<usize>) -> Result<History, Failure> {
     if let [dir] = dirs
-        && dir == Path::new(RESULTS)
+        && dir == Path::new(RESULTS_DIR)
         && !dir.exists()
     {
         return Err(no_run());

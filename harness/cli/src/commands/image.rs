@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Subcommand;
 use evictlab_cluster::Docker;
 use evictlab_cluster::images::Archive;
-use evictlab_cluster::images::stress_image::{self, BuildError, Built, CargoOutput};
+use evictlab_cluster::images::stress_image::{self, BuildError, CargoOutput, StressProgram};
 use evictlab_runner::Interrupt;
 
 use super::image_update;
@@ -109,25 +109,25 @@ async fn load(archive: Option<&Path>) -> Result<ExitCode, Failure> {
 
 /// Returns the embedded program for an architecture, by default that of this machine, else builds
 /// the program from the source tree.
-async fn provide_program(architecture: Option<&str>) -> Result<Built, Failure> {
+async fn provide_program(architecture: Option<&str>) -> Result<StressProgram, Failure> {
     let host = stress_image::architecture(std::env::consts::ARCH);
     let architecture = architecture.unwrap_or(host);
-    match stress_image::embedded(architecture) {
+    match StressProgram::built_in(architecture) {
         Some(built) => Ok(built),
         None if architecture == host => build_program(None).await,
         None => Err(bad_input(BuildError::NoProgram {
             architecture: architecture.to_owned(),
-            known: stress_image::embedded_architectures().collect(),
+            known: StressProgram::built_in_architectures().collect(),
         })),
     }
 }
 
 /// Builds the program from the source tree, by default for this machine.
-async fn build_program(target: Option<&str>) -> Result<Built, Failure> {
+async fn build_program(target: Option<&str>) -> Result<StressProgram, Failure> {
     let tree = stress_image::source_tree().ok_or(BuildError::NoSource).map_err(bad_input)?;
     stress_image::build(&tree, target, CargoOutput::Inherited).await.map_err(infrastructure)
 }
 
-fn archive_of(built: &Built) -> Result<Archive, Failure> {
+fn archive_of(built: &StressProgram) -> Result<Archive, Failure> {
     built.archive().map_err(infrastructure)
 }

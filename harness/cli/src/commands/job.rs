@@ -7,7 +7,7 @@ use clap::Subcommand;
 use comfy_table::{Table, presets};
 use evictlab_cluster::ClusterClient;
 use evictlab_report::exit_code;
-use evictlab_report::words::count;
+use evictlab_report::text::count;
 use evictlab_tools::job::{
     IndexState, IndexStatus, JobError, JobPhase, JobView, collect, delete, follow_status, read_status,
 };

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use evictlab_case::select::{SelectError, select_paths_first};
 use evictlab_report::exit_code;
-use evictlab_report::words::{count, shell_quote};
+use evictlab_report::text::{count, shell_quote};
 use evictlab_tools::lint::{LintReport, lint_warnings};
 
 use crate::args::candidates;

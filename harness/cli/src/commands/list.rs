@@ -11,7 +11,7 @@ use evictlab_case::{ListedCase, ParsedCase};
 use crate::args::selection::SelectionArgs;
 use crate::failure::Failure;
 use crate::output::{print, print_json, print_table, stdout_width};
-use evictlab_report::words::count;
+use evictlab_report::text::count;
 
 /// List cases
 ///

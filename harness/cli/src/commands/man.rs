@@ -12,7 +12,7 @@ use regex::Regex;
 
 use crate::failure::{Failure, infrastructure};
 use crate::output::print;
-use evictlab_report::words::count;
+use evictlab_report::text::count;
 
 /// Text before the exit status in a command's long description.
 const EXIT_STATUS: &str = "\n\nExit status: ";

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use evictlab_case::load;
 use evictlab_cluster::images::ImageCatalog;
-use evictlab_report::words::count;
+use evictlab_report::text::count;
 use evictlab_report::{
     Agreement, KubeletParity, KubeletResults, RecordedRun, exit_code, parity_details, parity_table,
 };

@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use super::history::{no_run, read_history, write_page};
 use super::report_merge::{MergeArgs, merge};
 use evictlab_report::{
-    EvidenceBase, RecordedRun, RecordedRunError, ReportError, compare, markdown_page, page, replace_private,
-    write_private,
+    EvidenceBase, LATEST_RUN, RecordedRun, RecordedRunError, ReportError, compare, markdown_page, page,
+    replace_private, write_private,
 };
 
 use crate::failure::{Failure, bad_input, infrastructure, write_error};
@@ -41,7 +41,7 @@ pub(crate) struct Args {
     #[command(subcommand)]
     command: Option<Command>,
     /// Run directory
-    #[arg(value_name = "DIR", default_value = LATEST)]
+    #[arg(value_name = "DIR", default_value = LATEST_RUN)]
     dir: PathBuf,
     /// File to write, or `-` for standard output [default: report.html in the run directory; with
     /// --compare, standard output]
@@ -67,9 +67,6 @@ enum Command {
     Merge(MergeArgs),
 }
 
-/// Directory of the newest run.
-const LATEST: &str = "results/latest";
-
 /// Writes the page, prints the comparison, or merges runs.
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     if let Some(Command::Merge(args)) = &args.command {
@@ -85,7 +82,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     let run = RecordedRun::read(&args.dir).map_err(|error| match error {
-        RecordedRunError::NoRun { .. } if args.dir == Path::new(LATEST) && !args.dir.exists() => no_run(),
+        RecordedRunError::NoRun { .. } if args.dir == Path::new(LATEST_RUN) && !args.dir.exists() => no_run(),
         error => bad_input(error),
     })?;
     let base = match args.output.as_deref() {

@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use evictlab_case::Name;
-use evictlab_report::words::shell_quote;
+use evictlab_report::BackendName;
+use evictlab_report::text::shell_quote;
 
-use crate::args::backend::BackendName;
 use crate::args::values::option_args;
 use crate::failure::{Failure, bad_input};
 
-/// Returns whether a text of results can only select a case of the suites, as `suite/case`: a path
+/// Returns true if a text of results can only select a case of the suites, as `suite/case`: a path
 /// of an existing file or directory would select the cases there.
 pub(super) fn is_case_id(text: &str) -> bool {
     let is_name = |name: &str| name.parse::<Name>().is_ok();
@@ -26,7 +26,7 @@ pub(super) fn untrusted_run(
     [cases, paths]: [Vec<String>; 2],
 ) -> Failure {
     let named = [&paths, kubelets].concat().join(", ");
-    let mut words = ["evictlab", "run", "--backend", backend.name()].map(str::to_owned).to_vec();
+    let mut words = ["evictlab", "run", "--backend", backend.as_str()].map(str::to_owned).to_vec();
     words.extend(kubelets.iter().flat_map(|kubelet| option_args("--kubelet", kubelet)));
     words.push("--".to_owned());
     words.extend(cases.into_iter().chain(paths));

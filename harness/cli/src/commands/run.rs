@@ -10,13 +10,14 @@ use evictlab_case::LoadedCase;
 use evictlab_cluster::ClusterAccess;
 use evictlab_report::baseline::Baseline;
 use evictlab_report::clock::Clock;
-use evictlab_report::words::count;
+use evictlab_report::text::count;
 use evictlab_report::{
-    FlakyResult, InterruptStage, KeptEvidence, RecordedRun, ReportOptions, Unsuccessful, delete_run, old_runs,
+    BackendName, FlakyResult, InterruptStage, KeptEvidence, LATEST_RUN, RESULTS_DIR, RecordedRun,
+    ReportOptions, Unsuccessful, delete_run, old_runs,
 };
 use evictlab_runner::{Repeat, RunRequest};
 
-use crate::args::backend::BackendName;
+use crate::args::backend::BackendArg;
 use crate::args::baseline::{BaselineArgs, RESULTS};
 use crate::args::kubelets::EarlierKubelets;
 use crate::args::output::{FormatArgs, OutputArgs};
@@ -61,11 +62,11 @@ pub(crate) struct Args {
     /// Run the cases that failed or were inconclusive in an earlier run, or have no verdict there;
     /// without --kubelet, on the kubelets of these cases. Takes no files, programs or images from
     /// the results
-    #[arg(long, help_heading = SELECTION, value_name = "DIR", num_args = 0..=1, require_equals = true, default_missing_value = "results/latest", conflicts_with_all = ["names", "shard"])]
+    #[arg(long, help_heading = SELECTION, value_name = "DIR", num_args = 0..=1, require_equals = true, default_missing_value = LATEST_RUN, conflicts_with_all = ["names", "shard"])]
     rerun_failed: Option<PathBuf>,
     /// Backend that provides the nodes
-    #[arg(long, short, value_enum, default_value_t = BackendName::Embedded)]
-    pub(crate) backend: BackendName,
+    #[arg(long, short, value_enum, default_value_t = BackendArg::Embedded)]
+    pub(crate) backend: BackendArg,
     /// Run each case N times on each kubelet
     #[arg(long, help_heading = REPETITION, short, value_name = "N", default_value_t = 1, value_parser = whole_number::<u32>(1..))]
     repeat: u32,
@@ -181,11 +182,10 @@ impl Args {
     /// Selects what an earlier run, in `dir`, has to run again. The run may be a stranger's: only
     /// names of cases and versions of kubelets are taken from it.
     fn select_again(&mut self, earlier: Unsuccessful, dir: &Path) -> Result<(), Failure> {
+        let backend = BackendName::from(self.backend);
         let kubelets: Option<Vec<String>> = earlier.kubelets.values().cloned().collect();
         let selected = match &kubelets {
-            Some(kubelets) if earlier.backend == self.backend.name() => {
-                self.target.default_to_kubelets(kubelets)
-            }
+            Some(kubelets) if earlier.backend == backend => self.target.default_to_kubelets(kubelets),
             _ => EarlierKubelets::NotSelected,
         };
         let is_id = |case: &String| is_case_id(case);
@@ -193,18 +193,19 @@ impl Args {
         paths.extend(earlier.paths);
         let untrusted = kubelets.clone().filter(|_| selected == EarlierKubelets::Untrusted);
         if !paths.is_empty() || untrusted.is_some() {
-            return Err(untrusted_run(dir, self.backend, &untrusted.unwrap_or_default(), [cases, paths]));
+            return Err(untrusted_run(dir, backend, &untrusted.unwrap_or_default(), [cases, paths]));
         }
         if selected != EarlierKubelets::Selected {
             let labels = || earlier.kubelets.keys().cloned().collect();
-            let (backend, kubelets) = (&earlier.backend, kubelets.unwrap_or_else(labels).join(", "));
-            let help = match self.backend {
+            let kubelets = kubelets.unwrap_or_else(labels).join(", ");
+            let help = match backend {
                 BackendName::Existing => "",
-                _ => {
+                BackendName::Embedded | BackendName::Kind => {
                     "\nhelp: to run on the same kubelets, repeat the --backend and --kubelet options of that run"
                 }
             };
-            print_stderr(format_args!("note: the earlier run was on {kubelets}, backend {backend}{help}"));
+            let earlier = earlier.backend;
+            print_stderr(format_args!("note: the earlier run was on {kubelets}, backend {earlier}{help}"));
         }
         self.selection.set_names(cases);
         Ok(())
@@ -214,7 +215,7 @@ impl Args {
         self.baseline.check(self.selection.names().iter().map(String::as_str))?;
         let command = self.kind_command();
         let request =
-            self.target.request(self.backend, &self.selection, self.repeat(), clock, command).await?;
+            self.target.request(self.backend.into(), &self.selection, self.repeat(), clock, command).await?;
         let baseline = self.baseline.read()?;
         let kubelets = request.kubelet_labels();
         let is_compared = |baseline: &Baseline, case: &LoadedCase| {
@@ -271,7 +272,7 @@ pub(crate) async fn run(mut args: Args) -> Result<ExitCode, Failure> {
     if args.target.dry_run {
         let repeat = (!args.until_failure).then_some(args.repeat);
         let options = DryRunOptions { json: args.format.is_json(), repeat, nodes: args.target.nodes() };
-        return dry_run(args.backend, async |clock: &Clock| args.request(clock).await, options).await;
+        return dry_run(args.backend.into(), async |clock: &Clock| args.request(clock).await, options).await;
     }
     let options = || {
         Ok(ReportOptions {
@@ -285,9 +286,10 @@ pub(crate) async fn run(mut args: Args) -> Result<ExitCode, Failure> {
         })
     };
     let code =
-        prepare_and_execute(args.backend, async |clock: &Clock| args.request(clock).await, options).await?;
+        prepare_and_execute(args.backend.into(), async |clock: &Clock| args.request(clock).await, options)
+            .await?;
     if let Some(keep) = args.keep_runs {
-        for old in old_runs("results".as_ref(), keep as usize).map_err(infrastructure)? {
+        for old in old_runs(RESULTS_DIR.as_ref(), keep as usize).map_err(infrastructure)? {
             delete_run(&old).map_err(infrastructure)?;
         }
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use evictlab_cluster::{EmbeddedOptions, ServedCluster, ServedError, ServerCommand, StateDir};
 use evictlab_embedded::{Access, Cluster};
 use evictlab_report::create_private;
-use evictlab_report::words::first_of;
+use evictlab_report::text::first_of;
 use evictlab_runner::{Interrupt, new_run_id};
 use jiff::Timestamp;
 use tokio::net::TcpListener;

@@ -7,7 +7,7 @@ use evictlab_report::clock::Clock;
 use evictlab_report::{InterruptStage, KeptEvidence, ReportOptions};
 use evictlab_runner::{Repeat, RunRequest, StressLimit};
 
-use crate::args::backend::BackendName;
+use crate::args::backend::BackendArg;
 use crate::args::output::{FormatArgs, OutputArgs};
 use crate::args::selection::SelectionArgs;
 use crate::args::target::TargetArgs;
@@ -37,8 +37,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     selection: SelectionArgs,
     /// Backend that provides the nodes
-    #[arg(long, short, value_enum, default_value_t = BackendName::Embedded)]
-    pub(crate) backend: BackendName,
+    #[arg(long, short, value_enum, default_value_t = BackendArg::Embedded)]
+    pub(crate) backend: BackendArg,
     /// Run each case N times on each kubelet
     #[arg(long, short, value_name = "N", value_parser = whole_number::<u32>(1..))]
     repeat: Option<u32>,
@@ -78,7 +78,7 @@ impl Args {
             stop_on_failure: self.until_failure,
         };
         let (repeat, command) = (Repeat::Stress(limit), self.kind_command());
-        self.target.request(self.backend, &self.selection, repeat, clock, command).await
+        self.target.request(self.backend.into(), &self.selection, repeat, clock, command).await
     }
 }
 
@@ -87,7 +87,7 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
     if args.target.dry_run {
         let options =
             DryRunOptions { json: args.format.is_json(), repeat: args.repeat, nodes: args.target.nodes() };
-        return dry_run(args.backend, async |clock: &Clock| args.request(clock).await, options).await;
+        return dry_run(args.backend.into(), async |clock: &Clock| args.request(clock).await, options).await;
     }
     let options = || {
         Ok(ReportOptions {
@@ -100,5 +100,5 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
             interrupts: InterruptStage::default(),
         })
     };
-    prepare_and_execute(args.backend, async |clock: &Clock| args.request(clock).await, options).await
+    prepare_and_execute(args.backend.into(), async |clock: &Clock| args.request(clock).await, options).await
 }

@@ -11,9 +11,10 @@ use evictlab_case::select::select;
 use evictlab_cluster::images::ImageCatalog;
 use evictlab_cluster::{Backend, ClusterSource, Kubelet, KubeletSpec};
 use evictlab_report::clock::Clock;
-use evictlab_report::words::shell_quote;
+use evictlab_report::text::shell_quote;
 use evictlab_report::{
-    CaseId, InterruptStage, KeptEvidence, Merge, Report, ReportOptions, RunDir, exit_code, replay_recorded,
+    BackendName, CaseId, InterruptStage, KeptEvidence, Merge, Report, ReportOptions, RunDir, exit_code,
+    replay_recorded,
 };
 use evictlab_runner::{Interrupt, Repeat, RunRequest, new_run_id};
 use evictlab_tools::export::{HostInfo, Recipe, recipe};
@@ -23,7 +24,7 @@ use evictlab_tools::verify::{
 };
 
 use super::report_merge::write_merged;
-use crate::args::backend::{BackendName, ManagedBackend};
+use crate::args::backend::{ManagedBackend, reject_foreign_options};
 use crate::args::candidates;
 use crate::args::embedded::EmbeddedArgs;
 use crate::args::kind_cluster::{KeepArgs, NewClusterArgs};
@@ -107,7 +108,7 @@ impl Args {
             ));
         }
         let backend = BackendName::from(self.backend);
-        backend.reject_foreign_options(BackendName::Kind, &self.keep.stated_options())
+        reject_foreign_options(backend, BackendName::Kind, &self.keep.stated_options())
     }
 
     /// Returns the error that both arguments name this kubelet.
@@ -251,7 +252,7 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
     Ok(exit_code_of(finished.exit_code, &conclusions).into())
 }
 
-/// Reports whether two arguments were resolved to one kubelet.
+/// Returns true if two arguments were resolved to one kubelet.
 fn is_same(before: &Kubelet, after: &Kubelet) -> bool {
     let identity =
         |kubelet: &Kubelet| (kubelet.version.clone(), kubelet.image.clone(), kubelet.binary.clone());

@@ -111,7 +111,7 @@ impl StatedArguments {
         }
     }
 
-    /// Returns whether one of the arguments is the option of a setting, its negation, or cannot be
+    /// Returns true if one of the arguments is the option of a setting, its negation, or cannot be
     /// used with it.
     fn precede(&self, command: &Command, setting: &Setting) -> bool {
         let Some(ids) = self.0.get(&setting.path) else { return false };

@@ -32,6 +32,8 @@ const CAUSES: [(&str, &[&str]); 6] = [
             "CgroupVersionError",
             "QuantityError",
             "OptionsError",
+            "NodeSelectorError",
+            "TolerationError",
         ],
     ),
     (
@@ -57,7 +59,7 @@ const CAUSES: [(&str, &[&str]); 6] = [
     ),
     (
         "causes that only follow `failed to …: `",
-        &["StalledError", "FinalPodsError::List", "ArchiveError", "QueryError", "LeaseLost", "AnswerError"],
+        &["StalledError", "ArchiveError", "PodResultsError", "QueryError", "LeaseLost", "AnswerError"],
     ),
     (
         "reasons of a case that is skipped, which is not a failure",

@@ -101,7 +101,10 @@ fn rejects_unsupported_cases_and_writes_nothing() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("program"), "not a program").unwrap();
     let rows: [(&[&str], &str); 10] = [
-        (&["limits"], " cases, and an export has one\nhelp: name one of\n  limits/checked-with-memory-notifications\n"),
+        (
+            &["limits"],
+            " cases, and an export has one\nhelp: name one of\n  limits/checked-with-memory-notifications\n",
+        ),
         (&["sidecars-are-nameed"], "did you mean `sidecars-are-named`?"),
         (&["no-such-file.yaml"], "no-such-file.yaml"),
         (&["drain"], "relatives/drain.yaml:"),

@@ -74,7 +74,8 @@ fn every_report_names_the_model() {
     assert!(junit.contains(&format!("<property name=\"model\" value=\"{what}\"/>")), "{junit}");
     let summary = &files[Path::new("artifacts/message/requests-decide/v1.32.13/summary.md")];
     assert!(summary.contains(&format!("Result of a model, not of a real kubelet: {what}.")), "{summary}");
-    assert!(summary.contains("--kubelet v1.32.13 --focus requests-decide --cgroup v1\n"), "{summary}");
+    let command = "evictlab run message/requests-decide --backend embedded --kubelet v1.32.13 --cgroup v1\n";
+    assert!(summary.contains(command), "{summary}");
 }
 
 /// A process that is killed with the test.

@@ -12,12 +12,11 @@ use bollard::query_parameters::{
     CreateContainerOptions, ListContainersOptionsBuilder, ListImagesOptionsBuilder, LogsOptionsBuilder,
     RemoveContainerOptionsBuilder, StartContainerOptions, StopContainerOptionsBuilder,
 };
+use evictlab_rules::CgroupVersion;
+use evictlab_rules::quantity::MIB;
 use futures::StreamExt;
 
 use super::error::DockerError;
-use evictlab_rules::CgroupVersion;
-use evictlab_rules::quantity::MIB;
-
 use crate::owner::Owner;
 
 /// Timeout of a request. Importing a node image takes minutes on a slow host.
@@ -206,7 +205,7 @@ impl Docker {
     /// System information of the daemon and its host.
     pub async fn info(&self) -> Result<SystemInfo, DockerError> {
         let info = self.api.info().await;
-        info.map_err(|source| DockerError::request("return its system information", source))
+        info.map_err(|source| DockerError::request("read the system information of Docker", source))
     }
 
     /// Returns the cgroup version of the host of the daemon.
@@ -217,17 +216,16 @@ impl Docker {
     /// CPU architecture of containers in image notation: `amd64`, `arm64`.
     pub async fn architecture(&self) -> Result<String, DockerError> {
         let version = self.api.version().await;
-        let version = version.map_err(|source| DockerError::request("return its version", source))?;
+        let version = version.map_err(|source| DockerError::request("read the version of Docker", source))?;
         Ok(version.arch.unwrap_or_default())
     }
 
     /// Creates a container without starting it and returns its id. The container has the scratch
     /// label, so `evictlab gc` finds it if this process dies.
     pub async fn create_scratch(&self, image: &str) -> Result<String, DockerError> {
-        let owner = serde_json::to_string(&Owner::current()).unwrap_or_default();
         let body = ContainerCreateBody {
             image: Some(image.to_owned()),
-            labels: Some(HashMap::from([(SCRATCH_LABEL.to_owned(), owner)])),
+            labels: Some(HashMap::from([(SCRATCH_LABEL.to_owned(), Owner::current().to_json())])),
             ..Default::default()
         };
         let created = self.api.create_container(None::<CreateContainerOptions>, body).await;
@@ -241,10 +239,11 @@ impl Docker {
         started.map_err(|source| DockerError::request(format!("start {container}"), source))
     }
 
-    /// Stops a container: kills its processes if they do not end within a grace period in seconds.
+    /// Stops a container: kills its processes if they do not end within a time in whole seconds.
     /// One that is not running is not an error.
-    pub async fn stop(&self, container: &str, grace_period: i32) -> Result<(), DockerError> {
-        let options = StopContainerOptionsBuilder::default().t(grace_period).build();
+    pub async fn stop(&self, container: &str, timeout: Duration) -> Result<(), DockerError> {
+        let seconds = timeout.as_secs().try_into().unwrap_or(i32::MAX);
+        let options = StopContainerOptionsBuilder::default().t(seconds).build();
         let stopped = self.api.stop_container(container, Some(options)).await;
         stopped.map_err(|source| DockerError::request(format!("stop {container}"), source))
     }

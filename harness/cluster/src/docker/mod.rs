@@ -2,13 +2,13 @@
 
 mod client;
 mod error;
+#[cfg(test)]
+mod fake_docker;
 mod files;
 mod resources;
-#[cfg(test)]
-mod stand_in;
 
 pub(crate) use client::SCRATCH_LABEL;
 pub use client::{Container, Docker, ExecOutput, cgroup_version, docker_host};
 pub use error::DockerError;
 #[cfg(test)]
-pub(crate) use stand_in::{ContainerState, StandIn};
+pub(crate) use fake_docker::{ContainerState, FakeDocker};

@@ -77,7 +77,7 @@ fn version(spec: &KubeletSpec, catalog: &ImageCatalog) -> Result<KubeletVersion,
 
 /// Newest known patch of a minor version.
 pub fn newest_patch(minor: u32, catalog: &ImageCatalog) -> KubeletVersion {
-    let listed = catalog.nodes.keys().filter(|version| version.minor == minor && version.suffix.is_empty());
+    let listed = catalog.releases(minor);
     let last = LAST_PATCHES.iter().filter(|(of, _)| *of == minor).map(|(_, patch)| *patch);
     let patch = listed.map(|version| version.patch).chain(last).max().unwrap_or(0);
     KubeletVersion { patch, ..KubeletVersion::from_minor(minor) }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use evictlab_rules::KubeletVersion;
+use evictlab_rules::{KubeletVersion, VersionError};
 
 use super::existing::ExistingError;
 use super::kind::{ConfigError, KindError, StateError};
@@ -37,9 +37,6 @@ pub enum ClusterError {
     /// The state directory failed.
     #[error(transparent)]
     State(#[from] StateError),
-    /// A file of the cluster could not be written.
-    #[error("failed to write the configuration of the cluster: {0}")]
-    File(#[from] std::io::Error),
     /// A cluster with this name exists.
     #[error(
         "failed to create cluster {0}: a cluster with this name exists\nhelp: use it with --cluster {0} (if evictlab created it), delete it with `evictlab cluster delete {0}`, or choose another name"
@@ -49,19 +46,39 @@ pub enum ClusterError {
     #[error("failed to find cluster {0}\nhelp: list the known clusters with `evictlab cluster list`")]
     Unknown(String),
     /// The nodes of the cluster do not run.
-    #[error("failed to open cluster {0}: its nodes do not run\nhelp: evictlab cluster start {0}")]
+    #[error(
+        "failed to open cluster {0}: its nodes do not run\nhelp: start them with `evictlab cluster start {0}`"
+    )]
     Stopped(String),
     /// The kubeconfig is invalid.
-    #[error("failed to use the kubeconfig of cluster {cluster}: {problem}")]
+    #[error(
+        "failed to use the kubeconfig of cluster {cluster}: {problem}\nhelp: write it again with `kind export kubeconfig --name {cluster} --kubeconfig {}`",
+        path.display()
+    )]
     Kubeconfig {
         /// Name of the cluster.
         cluster: String,
+        /// Path of the kubeconfig.
+        path: PathBuf,
         /// Problem of the kubeconfig.
         problem: String,
     },
-    /// The workers could not be listed, or are invalid.
-    #[error("failed to list the workers: {0}")]
-    Workers(String),
+    /// The workers could not be listed.
+    #[error("failed to list the workers of cluster {cluster}: {}", api_error_message(source))]
+    Workers {
+        /// Name of the cluster.
+        cluster: String,
+        /// Error of the client.
+        source: Box<kube::Error>,
+    },
+    /// A kubelet reports a version that cannot be parsed.
+    #[error("failed to read the kubelet version of node {node}: {source}")]
+    NodeVersion {
+        /// Name of the node.
+        node: String,
+        /// Error of the parser.
+        source: VersionError,
+    },
     /// The label of a worker could not be changed.
     #[error("failed to label node {node}: {}", api_error_message(source))]
     Label {
@@ -134,7 +151,7 @@ pub enum ClusterError {
     },
     /// Another process uses the cluster.
     #[error(
-        "failed to open cluster {cluster}: process {pid} uses it\nhelp: wait for the process, or create another cluster with `evictlab cluster create`"
+        "failed to use cluster {cluster}: process {pid} uses it\nhelp: wait for the process, or create another cluster with `evictlab cluster create`"
     )]
     InUse {
         /// Name of the cluster.

@@ -44,7 +44,7 @@ pub enum ExistingError {
     Forbidden {
         /// Name of the cluster.
         cluster: String,
-        /// Missing permissions, as `VERB RESOURCE`.
+        /// Missing permissions, as `VERB RESOURCE` or in the words of the API server.
         missing: Vec<String>,
     },
     /// The node selector is invalid, or selects no usable node.
@@ -161,6 +161,7 @@ fn no_context(named: Option<&str>, available: &[String]) -> String {
     format!("{problem}; it has {}\nhelp: name a context with --context", listed(available))
 }
 
-fn listed(names: &[String]) -> String {
+/// Returns names in one line, or `none`.
+pub(crate) fn listed(names: &[String]) -> String {
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }

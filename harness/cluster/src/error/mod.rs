@@ -8,6 +8,7 @@ mod start_problem;
 
 pub use cluster::ClusterError;
 pub use existing::ExistingError;
+pub(crate) use existing::listed;
 pub use kind::{ConfigError, KindError, OLDEST_KIND, StateError};
 pub(crate) use start_cause::StartCause;
 pub use start_problem::StartProblem;

@@ -10,7 +10,6 @@ use kube::Config;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 
 use super::client::{ClusterClient, limited_client};
-use crate::api_client::apply_client_settings;
 use crate::error::ExistingError;
 
 /// Environment variable that Kubernetes sets in every container.
@@ -38,7 +37,7 @@ impl ClusterAccess {
     pub async fn connect(&self) -> Result<ClusterClient, ExistingError> {
         let kubeconfig = self.read()?;
         let is_kubeconfig = kubeconfig.is_some();
-        let (name, mut config) = match kubeconfig {
+        let (name, config) = match kubeconfig {
             // The client reads the token again before it expires.
             None => (IN_CLUSTER.to_owned(), Config::incluster().map_err(ExistingError::service_account)?),
             Some(kubeconfig) => {
@@ -49,7 +48,6 @@ impl ClusterAccess {
                 (name, config.map_err(ExistingError::kubeconfig)?)
             }
         };
-        apply_client_settings(&mut config);
         let server = config.cluster_url.to_string().trim_end_matches('/').to_owned();
         let client = limited_client(config).map_err(|error| match is_kubeconfig {
             true => ExistingError::kubeconfig(error),

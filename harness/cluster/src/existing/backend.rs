@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use evictlab_report::words::{count, first_of};
-use evictlab_rules::KubeletVersion;
+use evictlab_report::text::{count, first_of};
+use evictlab_rules::{KubeletVersion, VersionError};
 use futures::{StreamExt, TryStreamExt, stream};
 use k8s_openapi::api::core::v1::{Node as ApiNode, Pod, PodSpec, PodStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -375,12 +375,12 @@ fn select(
 
 /// Parses the version of a node, which becomes part of names and outputs: its suffix is the text of
 /// the builder of the kubelet.
-fn parse_version(text: &str) -> Result<KubeletVersion, String> {
-    let version = text.parse::<KubeletVersion>().map_err(|error| error.to_string())?;
+fn parse_version(text: &str) -> Result<KubeletVersion, VersionError> {
+    let version: KubeletVersion = text.parse()?;
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "+-._~".contains(c);
     match version.suffix.chars().all(is_plain) {
         true => Ok(version),
-        false => Err(format!("invalid kubelet version {text:?}")),
+        false => Err(VersionError(text.to_owned())),
     }
 }
 

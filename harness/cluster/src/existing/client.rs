@@ -1,24 +1,19 @@
 //! Client of an existing cluster.
 
 use std::collections::BTreeSet;
-use std::fmt::Debug;
 
 use k8s_openapi::api::core::v1::Node as ApiNode;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ListMeta;
 use kube::api::{ListParams, Request};
-use kube::client::ClientBuilder;
 use kube::{Api, Client, Config, Resource};
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::value::RawValue;
-use tokio_util::task::AbortOnDropHandle;
 
 use super::permissions::{self, Permission};
 use super::request_limit::RequestLimit;
-use crate::answer_limit::AnswerLimit;
+use crate::api_client::client_builder;
 use crate::api_error::{AnswerError, api_error_message, is_temporary_status};
 use crate::error::ExistingError;
+use crate::object_list::ObjectList;
 
 /// Number of objects in a page of a list.
 const PAGE_SIZE: u32 = 500;
@@ -42,7 +37,7 @@ pub struct ClusterClient {
 /// # Errors
 /// The certificates of the configuration are invalid.
 pub(super) fn limited_client(config: Config) -> Result<Client, kube::Error> {
-    Ok(ClientBuilder::try_from(config)?.with_layer(&RequestLimit::default()).with_layer(&AnswerLimit).build())
+    Ok(client_builder(config)?.with_layer(&RequestLimit::default()).build())
 }
 
 /// Removes the list of images, which is most of a node.
@@ -52,15 +47,6 @@ fn without_images(mut node: ApiNode) -> ApiNode {
         status.images = None;
     }
     node
-}
-
-/// A page of a list whose items are not decoded yet.
-#[derive(Deserialize)]
-struct Page<'a> {
-    #[serde(default)]
-    metadata: ListMeta,
-    #[serde(borrow)]
-    items: &'a RawValue,
 }
 
 impl ClusterClient {
@@ -99,7 +85,7 @@ impl ClusterClient {
         keep: impl FnMut(K),
     ) -> Result<(), ExistingError>
     where
-        K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug,
+        K: Resource<DynamicType = ()> + DeserializeOwned,
     {
         let listed = self.list_pages(namespace, ListParams::default(), keep).await;
         listed.map_err(|error| self.error("list pods", &error))
@@ -112,7 +98,7 @@ impl ClusterClient {
     /// The API server refuses or does not answer.
     pub async fn pods_on<K>(&self, node: &str) -> Result<Vec<K>, ExistingError>
     where
-        K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug,
+        K: Resource<DynamicType = ()> + DeserializeOwned,
     {
         let params = ListParams::default().fields(&format!("spec.nodeName={node}")).match_any();
         let mut pods = Vec::new();
@@ -136,7 +122,8 @@ impl ClusterClient {
         Ok(slice.endpoints.into_iter().flat_map(|endpoint| endpoint.addresses).collect())
     }
 
-    /// The API server prepares a page while the one before it is decoded.
+    /// Requests the pages of a list one after the other. `keep` receives the objects of a page
+    /// before the next one is requested, so that one page at a time is in memory.
     async fn list_pages<K>(
         &self,
         namespace: Option<&str>,
@@ -144,38 +131,19 @@ impl ClusterClient {
         mut keep: impl FnMut(K),
     ) -> Result<(), kube::Error>
     where
-        K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug,
+        K: Resource<DynamicType = ()> + DeserializeOwned,
     {
-        let params = params.limit(PAGE_SIZE);
-        let mut pending = Some(self.request_page::<K>(namespace, &params)?);
-        let mut pages = 0;
-        while let Some(page) = pending.take() {
-            pages += 1;
-            if pages > MAX_PAGES {
-                let (path, pages) = (K::url_path(&(), namespace), MAX_PAGES);
-                return Err(kube::Error::Service(AnswerError::TooManyPages { path, pages }.into()));
-            }
-            let text = page.await.map_err(|error| kube::Error::Service(error.into()))??;
-            let Page { metadata, items } = serde_json::from_str(&text).map_err(kube::Error::SerdeError)?;
-            if let Some(token) = metadata.continue_.filter(|token| !token.is_empty()) {
-                pending = Some(self.request_page::<K>(namespace, &params.clone().continue_token(&token))?);
-            }
-            let items: Option<Vec<K>> = serde_json::from_str(items.get()).map_err(kube::Error::SerdeError)?;
-            items.unwrap_or_default().into_iter().for_each(&mut keep);
+        let path = K::url_path(&(), namespace);
+        let mut params = params.limit(PAGE_SIZE);
+        for _ in 0..MAX_PAGES {
+            let request = Request::new(&path).list(&params).map_err(kube::Error::BuildRequest)?;
+            let page: ObjectList<K> = self.client.request(request).await?;
+            let next_page = page.next_page().map(str::to_owned);
+            page.items.into_iter().for_each(&mut keep);
+            let Some(token) = next_page else { return Ok(()) };
+            params = params.continue_token(&token);
         }
-        Ok(())
-    }
-
-    /// Starts the request of a page of a list.
-    fn request_page<K: Resource<DynamicType = ()>>(
-        &self,
-        namespace: Option<&str>,
-        params: &ListParams,
-    ) -> Result<AbortOnDropHandle<Result<String, kube::Error>>, kube::Error> {
-        let request = Request::new(K::url_path(&(), namespace)).list(params);
-        let request = request.map_err(kube::Error::BuildRequest)?;
-        let client = self.client.clone();
-        Ok(AbortOnDropHandle::new(tokio::spawn(async move { client.request_text(request).await })))
+        Err(kube::Error::Service(AnswerError::TooManyPages { path, pages: MAX_PAGES }.into()))
     }
 
     /// Checks permissions in every namespace.
@@ -193,8 +161,9 @@ impl ClusterClient {
     pub(super) fn error(&self, operation: &'static str, error: &kube::Error) -> ExistingError {
         let (cluster, server) = (self.name.clone(), self.server.clone());
         match error {
+            // The message names the verb and the resource.
             kube::Error::Api(status) if status.code == 403 => {
-                ExistingError::Forbidden { cluster, missing: vec![operation.to_owned()] }
+                ExistingError::Forbidden { cluster, missing: vec![status.message.clone()] }
             }
             error => ExistingError::Api { cluster, server, operation, problem: api_error_message(error) },
         }
@@ -203,9 +172,56 @@ impl ClusterClient {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use k8s_openapi::api::core::v1::Pod;
     use kube::client::Body;
 
     use super::*;
+
+    /// An API server with three pages of pods, which counts the requests for pages at a time.
+    fn three_pages(requested: &'static AtomicUsize) -> ClusterClient {
+        let service = tower::service_fn(async |request: http::Request<Body>| {
+            requested.fetch_add(1, Ordering::Relaxed);
+            let query = request.uri().query().unwrap_or_default();
+            let page = ["first", "second", "third"].into_iter().position(|token| query.contains(token));
+            let (token, names) = match page {
+                None => ("second", ["a", "b"]),
+                Some(1) => ("third", ["c", "d"]),
+                _ => ("", ["e", "f"]),
+            };
+            let items = names.map(|name| serde_json::json!({"metadata": {"name": name}}));
+            let page = serde_json::json!({"metadata": {"continue": token}, "items": items});
+            Ok::<_, std::convert::Infallible>(http::Response::new(Body::from(page.to_string().into_bytes())))
+        });
+        let client = Client::new(service, "default");
+        ClusterClient { name: "c".to_owned(), server: "https://c".to_owned(), client }
+    }
+
+    #[tokio::test]
+    async fn a_page_is_kept_before_the_next_one_is_requested() {
+        static REQUESTED: AtomicUsize = AtomicUsize::new(0);
+        let mut kept = Vec::new();
+        let keep = |pod: Pod| kept.push((pod.metadata.name.unwrap(), REQUESTED.load(Ordering::Relaxed)));
+        three_pages(&REQUESTED).for_each_pod(None, keep).await.unwrap();
+        let expected = [("a", 1), ("b", 1), ("c", 2), ("d", 2), ("e", 3), ("f", 3)];
+        assert_eq!(kept, expected.map(|(name, requests)| (name.to_owned(), requests)));
+    }
+
+    #[tokio::test]
+    async fn a_denied_request_names_the_missing_permission() {
+        let service = tower::service_fn(async |_: http::Request<Body>| {
+            let message = "nodes is forbidden: User \"u\" cannot list resource \"nodes\"";
+            let status =
+                serde_json::json!({"kind": "Status", "status": "Failure", "message": message, "code": 403});
+            let response = http::Response::builder().status(403);
+            response.body(Body::from(status.to_string().into_bytes()))
+        });
+        let client = Client::new(service, "default");
+        let cluster = ClusterClient { name: "c".to_owned(), server: "https://c".to_owned(), client };
+        let error = cluster.nodes(None).await.unwrap_err().to_string();
+        assert!(error.contains("permission denied: nodes is forbidden: User \"u\" cannot list"), "{error}");
+    }
 
     #[tokio::test]
     async fn a_list_without_an_end_is_an_error() {

@@ -13,7 +13,7 @@ use super::request_limit::MAX_REQUESTS;
 use crate::error::ExistingError;
 use crate::owner::{ABANDONED_AFTER, Owner};
 use crate::run_lease::{LeaseRecord, ServerClock, list_leases};
-use crate::wait::{self, Probe};
+use crate::wait::{self, Poll};
 use crate::workload::{Namespace, NamespaceRecord};
 
 /// Maximum time without any change while pods and namespaces are being deleted.
@@ -60,9 +60,9 @@ pub(super) async fn delete_namespaces(
     }
     wait::until(DELETION_TIMEOUT, Duration::from_millis(500), async || {
         match Namespace::list_obstacles(client, run).await {
-            Err(error) => Probe::Pending(error.to_string()),
-            Ok(remaining) if remaining.is_empty() => Probe::Done(()),
-            Ok(remaining) => Probe::Pending(remaining.join(", ")),
+            Err(error) => Poll::Pending(error.to_string()),
+            Ok(remaining) if remaining.is_empty() => Poll::Done(()),
+            Ok(remaining) => Poll::Pending(remaining.join(", ")),
         }
     })
     .await

@@ -15,7 +15,6 @@ pub(crate) use backend::ExistingHandle;
 pub use backend::{ExistingBackend, ExistingOptions, NodePermissions};
 pub use client::ClusterClient;
 pub use gc::{Leftover, collect_leftovers, leftovers};
-pub use nodes::CORDONED;
 pub use permissions::{
     CASE_PERMISSIONS, OPTIONAL_PERMISSIONS, Permission, READ_PERMISSIONS, RUN_PERMISSIONS, WATCH_PERMISSIONS,
 };

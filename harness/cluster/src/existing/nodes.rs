@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use k8s_openapi::api::core::v1::{Node as ApiNode, Pod, Taint};
+use k8s_openapi::api::core::v1::{Node as ApiNode, Pod};
 use kube::ResourceExt;
 
-use crate::node::{PressureForbidden, is_ready, is_static_pod};
+use crate::node::{CORDONED, PressureForbidden, SYSTEM_TAINT_PREFIX, is_ready, is_static_pod, taints};
 
 /// Labels of control plane nodes: of kubeadm, also before 1.20, RKE, RKE2 and K3s, kOps, and
 /// MicroK8s.
@@ -19,8 +19,6 @@ const CONTROL_PLANE_LABELS: [&str; 6] = [
 ];
 /// Starts of the names of static pods that only control plane nodes have.
 const CONTROL_PLANE_PODS: [&str; 2] = ["etcd-", "kube-apiserver-"];
-/// Key of the taint of a cordoned node.
-pub const CORDONED: &str = "node.kubernetes.io/unschedulable";
 
 /// Rules for the selection of nodes.
 #[derive(Clone, Copy, Debug, Default)]
@@ -116,10 +114,6 @@ fn is_control_plane(node: &ApiNode, pods: &[&Pod], api_servers: &BTreeSet<String
         || pods.iter().any(is_of_control_plane)
 }
 
-fn taints(node: &ApiNode) -> impl Iterator<Item = &Taint> {
-    node.spec.iter().flat_map(|spec| spec.taints.iter().flatten())
-}
-
 fn is_cordoned(node: &ApiNode) -> bool {
     node.spec.as_ref().and_then(|spec| spec.unschedulable).unwrap_or(false)
         || taints(node).any(|taint| taint.key == CORDONED)
@@ -130,7 +124,7 @@ fn is_cordoned(node: &ApiNode) -> bool {
 fn is_dedicated(node: &ApiNode) -> bool {
     taints(node).any(|taint| {
         let is_system =
-            taint.key.starts_with("node.kubernetes.io/") || taint.key.starts_with("node-role.kubernetes.io/");
+            taint.key.starts_with(SYSTEM_TAINT_PREFIX) || taint.key.starts_with("node-role.kubernetes.io/");
         !is_system && ["NoSchedule", "NoExecute"].contains(&taint.effect.as_str())
     })
 }

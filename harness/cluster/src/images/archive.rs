@@ -4,6 +4,7 @@
 
 use std::io;
 
+use evictlab_api_types::ImageReference;
 use serde_json::{Value, json};
 
 use crate::sha256::sha256_hex;
@@ -94,7 +95,7 @@ impl OneLayer<'_> {
         });
         let manifest = Blob::json("application/vnd.oci.image.manifest.v1+json", &manifest);
         let mut listed = manifest.descriptor();
-        let tag = self.name.rsplit_once(':').map_or(self.name, |(_, tag)| tag);
+        let tag = ImageReference::parse(self.name).tag.unwrap_or("latest");
         listed["annotations"] =
             json!({"io.containerd.image.name": self.name, "org.opencontainers.image.ref.name": tag});
         let index = json!({

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use evictlab_api_types::ImageReference;
 use evictlab_rules::KubeletVersion;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -88,9 +89,15 @@ impl ImageCatalog {
         let Some(listed) = self.nodes.get(version) else {
             return ImageLocations { local: vec![format!("kindest/node:{version}")], pull: None };
         };
-        let tagged = listed.split_once('@').map(|(name, _)| name.to_owned());
+        let image = ImageReference::parse(listed);
+        let tagged = image.digest.map(|_| image.without_digest().to_string());
         let local = tagged.into_iter().chain([listed.clone()]).collect();
         ImageLocations { local, pull: Some(listed.clone()) }
+    }
+
+    /// Releases of a minor version, without versions with a suffix such as `-rc.1`.
+    pub(crate) fn releases(&self, minor: u32) -> impl Iterator<Item = &KubeletVersion> {
+        self.nodes.keys().filter(move |version| is_release_of(version, minor))
     }
 
     /// Up to four known versions closest to an unknown version, closest first.
@@ -104,6 +111,11 @@ impl ImageCatalog {
     pub fn case_image(&self, name: &str) -> String {
         self.cases.get(name).cloned().unwrap_or_else(|| name.to_owned())
     }
+}
+
+/// Returns whether a version is a release of a minor version.
+pub(super) fn is_release_of(version: &KubeletVersion, minor: u32) -> bool {
+    version.minor == minor && version.suffix.is_empty()
 }
 
 #[cfg(test)]

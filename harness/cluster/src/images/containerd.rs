@@ -1,10 +1,12 @@
 //! Images in the containerd of a node.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::fs::File;
 use std::sync::Arc;
 
-use super::pull::with_tag;
+use evictlab_api_types::ImageReference;
+
 use crate::docker::{Docker, DockerError};
 
 /// Path of an image archive in a node. Docker does not write into a file system that was mounted in
@@ -23,7 +25,7 @@ pub enum ContainerdError {
         /// Name of the node.
         node: String,
         /// Problem of the configuration.
-        problem: String,
+        problem: SnapshotterProblem,
     },
 }
 
@@ -105,58 +107,61 @@ impl Containerd<'_> {
     }
 }
 
+/// Problem of a containerd configuration that does not state its snapshotter.
+#[derive(Debug, PartialEq, Eq)]
+pub enum SnapshotterProblem {
+    /// The configuration is not TOML.
+    NotToml(Box<toml::de::Error>),
+    /// The configuration has a version that is not known.
+    UnknownVersion(i64),
+    /// The configuration does not have this key.
+    Missing(&'static str),
+    /// The snapshotter is not a string.
+    NotText,
+}
+
+impl fmt::Display for SnapshotterProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotToml(error) => error.fmt(f),
+            Self::UnknownVersion(version) => {
+                write!(f, "unknown configuration version {version} (known: 2, 3, 4)")
+            }
+            Self::Missing(key) => write!(f, "the configuration has no {key}"),
+            Self::NotText => f.write_str("the snapshotter is not a string"),
+        }
+    }
+}
+
 /// Snapshotter of the CRI plugin.
 ///
 /// `ctr` does not read this setting, and the kubelet does not find images in another snapshotter.
 /// kind changes it on file systems that do not support overlayfs. The configuration has version 2
 /// since containerd 1.3, and version 3 or 4 in containerd 2.
-fn parse_snapshotter(config: &str) -> Result<String, String> {
-    let config: toml::Table = toml::from_str(config).map_err(|error| error.to_string())?;
+fn parse_snapshotter(config: &str) -> Result<String, SnapshotterProblem> {
+    let config: toml::Table =
+        toml::from_str(config).map_err(|error| SnapshotterProblem::NotToml(Box::new(error)))?;
     let version = config.get("version").and_then(toml::Value::as_integer);
     let path: &[&str] = match version {
         Some(2) => &["io.containerd.grpc.v1.cri", "containerd", "snapshotter"],
         Some(3 | 4) => &["io.containerd.cri.v1.images", "snapshotter"],
-        Some(other) => return Err(format!("unknown configuration version {other} (known: 2, 3, 4)")),
-        None => return Err("the configuration has no version".to_owned()),
+        Some(other) => return Err(SnapshotterProblem::UnknownVersion(other)),
+        None => return Err(SnapshotterProblem::Missing("version")),
     };
-    path.iter()
-        .try_fold(config.get("plugins").ok_or("the configuration has no plugins")?, |table, key| {
-            table.get(key).ok_or(*key)
-        })
-        .map_err(|key| format!("the configuration has no {key}"))?
-        .as_str()
-        .map(str::to_owned)
-        .ok_or_else(|| "the snapshotter is not a string".to_owned())
+    let plugins = config.get("plugins").ok_or(SnapshotterProblem::Missing("plugins"))?;
+    let found =
+        path.iter().try_fold(plugins, |table, key| table.get(key).ok_or(SnapshotterProblem::Missing(key)))?;
+    found.as_str().map(str::to_owned).ok_or(SnapshotterProblem::NotText)
 }
 
 /// Full name under which containerd stores an image.
 fn full_name(image: &str) -> String {
-    let image = with_tag(image);
-    let first = image.split('/').next().unwrap_or_default();
-    let has_host = image.contains('/') && (first.contains(['.', ':']) || first == "localhost");
-    match (has_host, image.contains('/')) {
-        (true, _) => image,
-        (false, true) => format!("docker.io/{image}"),
-        (false, false) => format!("docker.io/library/{image}"),
-    }
+    ImageReference::parse(image).full_name()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn completes_names_like_containerd() {
-        for (image, full) in [
-            ("registry.k8s.io/e2e-test-images/agnhost:2.52", "registry.k8s.io/e2e-test-images/agnhost:2.52"),
-            ("localhost/mine:1", "localhost/mine:1"),
-            ("kindest/node:v1", "docker.io/kindest/node:v1"),
-            ("busybox:1.36", "docker.io/library/busybox:1.36"),
-            ("busybox", "docker.io/library/busybox:latest"),
-        ] {
-            assert_eq!(full_name(image), full);
-        }
-    }
 
     #[test]
     fn finds_the_snapshotter_in_each_configuration_version() {
@@ -173,7 +178,7 @@ mod tests {
             ("a = 1\n", "has no version"),
             ("version =", "TOML parse error"),
         ] {
-            let problem = parse_snapshotter(config).unwrap_err();
+            let problem = parse_snapshotter(config).unwrap_err().to_string();
             assert!(problem.contains(expected), "{problem}");
         }
     }

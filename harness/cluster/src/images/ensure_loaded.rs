@@ -11,7 +11,7 @@ use tokio::io::AsyncWriteExt;
 use super::archive::Archive;
 use super::containerd::{Containerd, ContainerdError};
 use super::pull::{PullError, has_image, pull_image};
-use super::stress_image::{self, BuildError, CargoOutput};
+use super::stress_image::{self, BuildError, CargoOutput, StressProgram};
 use super::unused_image::{self, UNUSED_IMAGES, unused_image_name};
 use crate::docker::{Docker, DockerError};
 
@@ -140,16 +140,16 @@ pub(crate) async fn unpack(docker: &Docker, nodes: &[&str], images: &[String]) -
     Ok(())
 }
 
-/// Builds the stress image from the program that is embedded for the CPU of the Docker host, else
+/// Builds the stress image from the built-in program for the CPU of the Docker host, else
 /// from the source tree.
 async fn provide_stress_image(docker: &Docker, progress: &dyn Fn(&str)) -> Result<Archive, ImageLoadError> {
-    if let Some(built) = stress_image::embedded(&docker.architecture().await?) {
-        return built.archive().map_err(archive_error(stress_image::NAME));
+    if let Some(program) = StressProgram::built_in(&docker.architecture().await?) {
+        return program.archive().map_err(archive_error(stress_image::NAME));
     }
     let tree = stress_image::source_tree().ok_or(BuildError::NoSource)?;
     progress(&format!("building {} from {}", stress_image::NAME, tree.display()));
-    let built = stress_image::build(&tree, None, CargoOutput::Captured).await?;
-    built.archive().map_err(archive_error(stress_image::NAME))
+    let program = stress_image::build(&tree, None, CargoOutput::Captured).await?;
+    program.archive().map_err(archive_error(stress_image::NAME))
 }
 
 /// Loads this build of the stress image into all nodes that have none or another one.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use bollard::query_parameters::CreateImageOptionsBuilder;
+use evictlab_api_types::ImageReference;
 use futures::StreamExt;
 
 use crate::docker::{Docker, DockerError};
@@ -34,7 +35,9 @@ pub async fn has_image(docker: &Docker, image: &str) -> Result<bool, DockerError
 
 /// Pulls an image through the Docker API. Reports progress for every tenth of its size.
 pub async fn pull_image(docker: &Docker, image: &str, progress: &dyn Fn(&str)) -> Result<(), PullError> {
-    let options = CreateImageOptionsBuilder::default().from_image(&with_tag(image)).build();
+    // Without a tag, Docker would pull every tag.
+    let reference = ImageReference::parse(image).with_default_tag().to_string();
+    let options = CreateImageOptionsBuilder::default().from_image(&reference).build();
     let mut stream = Box::pin(docker.api().create_image(Some(options), None, None));
     let mut layers = PullProgress::default();
     progress(&format!("pulling {image}"));
@@ -77,19 +80,10 @@ impl PullProgress {
     }
 }
 
-/// Adds the tag `latest` to a name without tag and digest, of which Docker would pull every tag.
-pub(super) fn with_tag(image: &str) -> String {
-    let last = image.rsplit('/').next().unwrap_or(image);
-    match last.contains([':', '@']) {
-        true => image.to_owned(),
-        false => format!("{image}:latest"),
-    }
-}
-
 /// Name for `docker save`, whose archives keep tags but not digests.
 fn saved_name(image: &str) -> String {
-    match image.split_once('@') {
-        Some((name, _)) if name.rsplit('/').next().is_some_and(|last| last.contains(':')) => name.to_owned(),
+    match ImageReference::parse(image) {
+        tagged @ ImageReference { tag: Some(_), .. } => tagged.without_digest().to_string(),
         _ => image.to_owned(),
     }
 }
@@ -99,15 +93,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pulls_one_tag_and_saves_by_tag() {
-        for (image, pulled, saved) in [
-            ("busybox", "busybox:latest", "busybox"),
-            ("localhost:5000/a", "localhost:5000/a:latest", "localhost:5000/a"),
-            ("localhost:5000/a:1", "localhost:5000/a:1", "localhost:5000/a:1"),
-            ("kindest/node:v1@sha256:00", "kindest/node:v1@sha256:00", "kindest/node:v1"),
-            ("kindest/node@sha256:00", "kindest/node@sha256:00", "kindest/node@sha256:00"),
+    fn images_are_saved_by_tag() {
+        for (image, saved) in [
+            ("localhost:5000/a", "localhost:5000/a"),
+            ("kindest/node:v1@sha256:00", "kindest/node:v1"),
+            ("kindest/node@sha256:00", "kindest/node@sha256:00"),
         ] {
-            assert_eq!((with_tag(image).as_str(), saved_name(image).as_str()), (pulled, saved));
+            assert_eq!(saved_name(image), saved);
         }
     }
 

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use evictlab_api_types::ImageReference;
 use evictlab_rules::KubeletVersion;
 
-use super::binary::{ResolveError, VERSION_TIMEOUT, binary_version, check_claim};
-use super::catalog::ImageCatalog;
+use super::binary::{VERSION_TIMEOUT, binary_version};
+use super::catalog::{ImageCatalog, is_release_of};
 use super::pull::{has_image, pull_image};
+use super::resolve_error::{ResolveError, check_claim};
 use crate::docker::Docker;
 use crate::kubelet::{Kubelet, KubeletSource, KubeletSpec};
 
@@ -55,7 +57,7 @@ impl KubeletResolver<'_> {
     /// Versions with a local node image.
     pub async fn local_versions(&self) -> Result<Vec<KubeletVersion>, ResolveError> {
         let images = self.docker.images("kindest/node").await?;
-        Ok(images.iter().filter_map(|image| image.rsplit_once(':')?.1.parse().ok()).collect())
+        Ok(images.iter().filter_map(|image| ImageReference::parse(image).tag?.parse().ok()).collect())
     }
 
     /// Newest release with a local node image of each minor version, oldest first.
@@ -72,12 +74,9 @@ impl KubeletResolver<'_> {
 
     /// Newest release of a minor version with a local node image, else in the catalog.
     pub(super) async fn newest_patch(&self, minor: u32) -> Result<KubeletVersion, ResolveError> {
-        let newest = |versions: &mut dyn Iterator<Item = KubeletVersion>| {
-            versions.filter(|version| version.minor == minor && version.suffix.is_empty()).max()
-        };
-        let local = self.local_versions().await?;
-        let found =
-            newest(&mut local.into_iter()).or_else(|| newest(&mut self.catalog.nodes.keys().cloned()));
+        let local = self.local_versions().await?.into_iter();
+        let local = local.filter(|version| is_release_of(version, minor)).max();
+        let found = local.or_else(|| self.catalog.releases(minor).max().cloned());
         found.ok_or_else(|| {
             let version = KubeletVersion::from_minor(minor);
             ResolveError::NoImage { nearest: self.catalog.nearest(&version), version }

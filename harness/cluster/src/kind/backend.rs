@@ -78,11 +78,11 @@ pub struct KindOptions {
 /// Backend with real kubelets in Docker containers.
 pub struct KindBackend {
     pub(crate) plans: Vec<ClusterPlan>,
-    shared: Rc<KindState>,
+    context: Rc<KindContext>,
 }
 
 /// Options, Docker host and state directory of the backend and its handles.
-struct KindState {
+struct KindContext {
     options: KindOptions,
     docker: Docker,
     state: StateDir,
@@ -124,7 +124,7 @@ impl KindBackend {
             reused,
         };
         let plans = options.groups.iter().enumerate().map(plan).collect();
-        Self { plans, shared: Rc::new(KindState { options, docker, state }) }
+        Self { plans, context: Rc::new(KindContext { options, docker, state }) }
     }
 
     /// Creates the cluster, or opens the kept one, and loads images into its nodes.
@@ -135,17 +135,17 @@ impl KindBackend {
         cancel: &CancellationToken,
         progress: ClusterProgress<'_>,
     ) -> Result<KindHandle, ClusterError> {
-        let cluster = match &self.shared.options.clusters {
+        let cluster = match &self.context.options.clusters {
             ClusterSource::Kept(_) => {
-                self.shared.open_kept(plan, &requirements.images, cancel, progress).await?
+                self.context.open_kept(plan, &requirements.images, cancel, progress).await?
             }
             ClusterSource::New { base, nodes, .. } => {
-                let new = self.shared.claim(plan, base, *nodes).await?;
-                self.shared.create(new, requirements, cancel, progress).await?
+                let new = self.context.claim(plan, base, *nodes).await?;
+                self.context.create(new, requirements, cancel, progress).await?
             }
         };
         let nodes = cluster.nodes.iter().map(|node| with_requested_label(node, plan)).collect();
-        Ok(KindHandle { cluster, nodes, shared: self.shared.clone() })
+        Ok(KindHandle { cluster, nodes, context: self.context.clone() })
     }
 
     /// Removes the remains of a cluster that could not be opened.
@@ -155,7 +155,7 @@ impl KindBackend {
         teardown: TeardownContext,
     ) -> Option<TeardownOutcome> {
         let cluster = match plan.reused && teardown.usable {
-            true => match self.shared.open_cluster(plan, ClusterProgress::SILENT).await {
+            true => match self.context.open_cluster(plan, ClusterProgress::SILENT).await {
                 Ok(cluster) => Some(cluster),
                 Err(error) => {
                     return Some(TeardownOutcome { kept: Some(REUSED), error: Some(error) });
@@ -163,7 +163,7 @@ impl KindBackend {
             },
             false => None,
         };
-        self.shared.tear_down(&plan.name, cluster, teardown).await
+        self.context.tear_down(&plan.name, cluster, teardown).await
     }
 }
 
@@ -174,7 +174,7 @@ fn with_requested_label(node: &Node, plan: &ClusterPlan) -> Node {
     Node { kubelet, ..node.clone() }
 }
 
-impl KindState {
+impl KindContext {
     async fn open_cluster(
         &self,
         plan: &ClusterPlan,
@@ -252,9 +252,9 @@ impl KindState {
         progress: ClusterProgress<'_>,
     ) -> Result<Cluster, ClusterError> {
         let Self { docker, state, .. } = self;
-        let context = ClusterCreator { docker, state, requirements };
+        let creator = ClusterCreator { docker, state, requirements };
         for _ in 1..CREATE_ATTEMPTS {
-            match context.create(new.clone(), cancel, progress).await {
+            match creator.create(new.clone(), cancel, progress).await {
                 Err(ClusterError::Exists(name)) => {
                     state.forget(&name)?;
                     return Err(ClusterError::Exists(name));
@@ -267,7 +267,7 @@ impl KindState {
                 created => return created,
             }
         }
-        context.create(new, cancel, progress).await
+        creator.create(new, cancel, progress).await
     }
 
     /// Deletes the cluster, or restores its nodes and keeps it.
@@ -313,14 +313,14 @@ impl KindState {
 pub struct KindHandle {
     cluster: Cluster,
     pub(crate) nodes: Vec<Node>,
-    shared: Rc<KindState>,
+    context: Rc<KindContext>,
 }
 
 impl KindHandle {
     /// Deletes the cluster, or restores its nodes and keeps it.
     pub(crate) async fn end(self, teardown: TeardownContext) -> Option<TeardownOutcome> {
-        let Self { cluster, shared, .. } = self;
+        let Self { cluster, context, .. } = self;
         let name = cluster.name.clone();
-        shared.tear_down(&name, Some(cluster), teardown).await
+        context.tear_down(&name, Some(cluster), teardown).await
     }
 }

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
+use std::error::Error;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use futures::future::try_join_all;
 use jiff::{SignedDuration, Timestamp};
 use kube::Client;
-use kube::client::ClientBuilder;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use tokio_util::sync::CancellationToken;
 
@@ -21,16 +21,17 @@ use super::record::{ClusterRecord, ClusterState, NODE_FILE};
 use super::skew::KubeletGroup;
 use super::start_watch::StartWatch;
 use super::state_dir::StateDir;
-use super::workers::{all_workers, find_own_disks, install_kubelets, select_workers, verify_versions};
-use crate::answer_limit::AnswerLimit;
-use crate::api_client::apply_client_settings;
+use super::workers::{
+    Unassigned, all_workers, find_own_disks, install_kubelets, select_workers, verify_versions,
+};
+use crate::api_client::client_builder;
 use crate::docker::{Container, Docker, DockerError};
-use crate::error::{ClusterError, KindError};
-use crate::file_systems;
+use crate::error::{ClusterError, KindError, listed};
 use crate::images::ARCHIVE_PATH;
 use crate::kubelet::Kubelet;
 use crate::kubelet_config;
 use crate::node::{Node, NodeBackend, NodeReversal, wait_until_ready};
+use crate::node_resources;
 use crate::owner::Owner;
 use crate::plan::ClusterProgress;
 use crate::run_lease::{ServerClock, active_runs};
@@ -93,8 +94,7 @@ impl Cluster {
         let NewCluster { record, group, base, nodes } = new;
         let name = record.cluster.clone();
         let cgroup = docker.cgroup_version().await?;
-        let config = state.kind_config(&name);
-        std::fs::write(&config, base.compose(group, nodes, cgroup)?)?;
+        let config = state.write_kind_config(&name, &base.compose(group, nodes, cgroup)?)?;
         let kubeconfig = state.create_kubeconfig(&name)?;
         let ClusterProgress { step, warning } = progress;
         let mut watch = StartWatch::new(docker, &name);
@@ -113,7 +113,7 @@ impl Cluster {
         let preparation = async {
             step("waiting for the nodes");
             wait_for_nodes(&client, &mut watch, 1 + group.kubelets.len() * nodes, warning).await?;
-            let mut workers = all_workers(docker, &client, cgroup).await?;
+            let mut workers = all_workers(docker, &client, &name, cgroup).await?;
             install_kubelets(docker, &client, &group.kubelets, &mut workers, step).await?;
             verify_versions(&workers, &group.kubelets).map(|()| workers)
         };
@@ -149,13 +149,12 @@ impl Cluster {
         let cgroup = docker.cgroup_version().await?;
         let client = client(state, name).await?;
         wait_for_nodes(&client, &mut StartWatch::new(docker, name), MIN_NODES, warning).await?;
-        let all = all_workers(docker, &client, cgroup).await?;
+        let all = all_workers(docker, &client, name, cgroup).await?;
         let workers: Vec<(String, String)> =
             all.iter().map(|node| (node.name.clone(), node.kubelet.clone())).collect();
-        let mut nodes = select_workers(all, kubelets).map_err(|kubelet| ClusterError::NoWorker {
-            cluster: name.to_owned(),
-            kubelet,
-            available: distinct(workers.iter().map(|(_, label)| label)).join(", "),
+        let mut nodes = select_workers(all, kubelets).map_err(|Unassigned(kubelet)| {
+            let available = listed(&distinct(workers.iter().map(|(_, label)| label)));
+            ClusterError::NoWorker { cluster: name.to_owned(), kubelet, available }
         })?;
         find_own_disks(docker, &mut nodes).await;
         let is_other = |(name, _): &&(String, String)| nodes.iter().all(|node| node.name != *name);
@@ -259,7 +258,7 @@ impl Cluster {
             // Loading images may have been interrupted.
             let removed = self.docker.run(&node.name, &["rm", "-f", ARCHIVE_PATH]).await;
             removed.map_err(|error| failed(&error))?;
-            file_systems::restore(node).await.map_err(|error| failed(&error))?;
+            node_resources::restore_file_systems(node).await.map_err(|error| failed(&error))?;
             kubelet_config::restore(node).await.map_err(|error| failed(&error))
         };
         try_join_all(self.nodes.iter().map(restore)).await.map(drop)
@@ -362,15 +361,15 @@ pub(super) async fn wait_for_nodes(
 
 /// Creates a client from the kubeconfig that kind wrote.
 pub(super) async fn client(state: &StateDir, name: &str) -> Result<Client, ClusterError> {
-    let failed = |problem: String| ClusterError::Kubeconfig { cluster: name.to_owned(), problem };
-    let kubeconfig =
-        Kubeconfig::read_from(state.kubeconfig(name)).map_err(|error| failed(error.to_string()))?;
-    let mut config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
-        .await
-        .map_err(|error| failed(error.to_string()))?;
-    apply_client_settings(&mut config);
-    let builder = ClientBuilder::try_from(config).map_err(|error| failed(error.to_string()))?;
-    Ok(builder.with_layer(&AnswerLimit).build())
+    let path = state.kubeconfig(name);
+    let failed = |error: &dyn Error| {
+        let (cluster, path, problem) = (name.to_owned(), path.clone(), error.to_string());
+        ClusterError::Kubeconfig { cluster, path, problem }
+    };
+    let kubeconfig = Kubeconfig::read_from(&path).map_err(|error| failed(&error))?;
+    let config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
+    let builder = client_builder(config.map_err(|error| failed(&error))?);
+    Ok(builder.map_err(|error| failed(&error))?.build())
 }
 
 /// Adds the ids of the containers to the state file while kind creates them: nodes without a record
@@ -392,7 +391,7 @@ async fn record_node_ids(docker: &Docker, state: &StateDir, mut record: ClusterR
 
 /// Stores the record in every node, so that it can be found without the state directory.
 async fn store_record_on_nodes(docker: &Docker, record: &ClusterRecord) -> Result<(), ClusterError> {
-    let text = serde_json::to_vec_pretty(record).map_err(std::io::Error::from)?;
+    let text = serde_json::to_vec_pretty(record).expect("a record has only texts, numbers and lists");
     for container in containers(docker, &record.cluster).await? {
         docker.write_file(&container.id, NODE_FILE, 0o644, &text).await?;
     }
@@ -418,7 +417,7 @@ mod tests {
     use tokio_util::task::AbortOnDropHandle;
 
     use super::*;
-    use crate::docker::{ContainerState, StandIn};
+    use crate::docker::{ContainerState, FakeDocker};
     use crate::node::KindNode;
 
     /// Memory limit of a container without one, in bytes.
@@ -472,11 +471,12 @@ mod tests {
     #[tokio::test]
     async fn a_clean_up_reverts_the_changes_of_a_killed_run() {
         let (client, _driver) = modelled_cluster();
-        let daemon = StandIn::start(left_by_a_killed_run());
+        let daemon = FakeDocker::start(left_by_a_killed_run());
         let folder = tempfile::tempdir().unwrap();
         let cluster = cluster_of(&daemon.docker(), &client, folder.path());
         let node = &cluster.nodes[0];
-        node.taint(&json!({"key": "evictlab.dev/taint", "effect": "NoSchedule"})).await.unwrap();
+        let taint = json!({"key": "evictlab.dev/taint", "effect": "NoSchedule"});
+        node.taint(&serde_json::from_value(taint).unwrap()).await.unwrap();
         node.advertise(json!({"evictlab.dev/gpu": "2"}).as_object().unwrap()).await.unwrap();
         node.cordon(true).await.unwrap();
 
@@ -493,15 +493,15 @@ mod tests {
         let object = node.object().await.unwrap();
         let (spec, status) = (object.spec.unwrap(), object.status.unwrap());
         assert_eq!(spec.unschedulable, None);
-        let mut taints = spec.taints.iter().flatten().map(|taint| taint.key.as_str());
-        assert!(!taints.any(|key| key.starts_with("evictlab.dev/")));
+        let mut taints = spec.taints.iter().flatten();
+        assert!(!taints.any(|taint| taint.key.starts_with("evictlab.dev/")));
         assert!(!status.capacity.unwrap().contains_key("evictlab.dev/gpu"));
     }
 
     #[tokio::test]
     async fn a_reversal_that_fails_does_not_prevent_the_others() {
         let (client, _driver) = modelled_cluster();
-        let daemon = StandIn::start(ContainerState { cannot_resume: true, ..left_by_a_killed_run() });
+        let daemon = FakeDocker::start(ContainerState { cannot_resume: true, ..left_by_a_killed_run() });
         let folder = tempfile::tempdir().unwrap();
         let cluster = cluster_of(&daemon.docker(), &client, folder.path());
         let error = cluster.nodes[0].revert(NodeReversal::ALL).await.unwrap_err().to_string();
@@ -523,7 +523,7 @@ mod tests {
         };
         let elsewhere = Owner { host: "another".to_owned(), ..Owner::current() };
         for (kept, remains_paused) in [(true, false), (false, true)] {
-            let daemon = StandIn::start(left_by_a_killed_run());
+            let daemon = FakeDocker::start(left_by_a_killed_run());
             let record = ClusterRecord::new("daemon", "lab", "run", elsewhere.clone(), vec![]);
             // Without a heartbeat, the owner of a kept cluster is dead.
             let record = ClusterRecord { kept, ..record };

@@ -3,10 +3,13 @@
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
+use duct::ReaderHandle;
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::kind_processes::{self, KindProcesses};
@@ -17,6 +20,8 @@ use crate::error::{KindError, OLDEST_KIND};
 const MAX_LINES: usize = 4000;
 /// Maximum number of lines that wait to be kept.
 const MAX_WAITING_LINES: usize = 100;
+/// Maximum times for the output of kind to end after SIGTERM, and after SIGKILL.
+const STOP_TIMEOUTS: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(10)];
 
 /// Version of the installed kind.
 ///
@@ -85,29 +90,17 @@ async fn run(
         std::io::ErrorKind::NotFound => KindError::Missing,
         _ => KindError::Run { command: command.clone(), source },
     };
-    let reader = duct::cmd("kind", arguments)
-        .stdin_null()
-        .stderr_to_stdout()
-        .unchecked()
-        .before_spawn(move |command| {
-            command.process_group(0);
-            command.envs(processes.iter().map(|processes| (kind_processes::VARIABLE, &processes.value)));
-            Ok(())
-        })
-        .reader()
-        .map_err(failed)?;
-    let kind = reader.pids().first().and_then(|pid| Pid::from_raw(*pid as i32));
+    let expression = duct::cmd("kind", arguments).stdin_null().stderr_to_stdout().unchecked();
+    let expression = expression.before_spawn(move |command| {
+        command.process_group(0);
+        command.envs(processes.iter().map(|processes| (kind_processes::VARIABLE, &processes.value)));
+        Ok(())
+    });
+    let kind = Arc::new(expression.reader().map_err(failed)?);
     let (lines, mut received) = mpsc::channel(MAX_WAITING_LINES);
-    let exited = tokio::task::spawn_blocking(move || -> std::io::Result<bool> {
-        let mut buffered = BufReader::new(reader);
-        let mut line = Vec::new();
-        while buffered.read_until(b'\n', &mut line)? > 0 {
-            let text = String::from_utf8_lossy(&line).trim_end().to_owned();
-            // After a cancellation the receiver is gone; the output is still read to its end.
-            let _ignored = lines.blocking_send(text);
-            line.clear();
-        }
-        Ok(buffered.into_inner().try_wait()?.is_some_and(|output| output.status.success()))
+    let exited = tokio::task::spawn_blocking({
+        let kind = kind.clone();
+        move || send_lines(&kind, &lines)
     });
     let printed = tokio::select! {
         biased;
@@ -115,7 +108,7 @@ async fn run(
         () = cancel.cancelled() => {
             // The thread must not wait for lines to be received.
             received.close();
-            stop(kind, exited).await;
+            stop(&kind, exited, STOP_TIMEOUTS).await;
             return Err(KindError::Interrupted);
         }
     };
@@ -164,18 +157,39 @@ fn error_lines(printed: &[String]) -> String {
     head.into_iter().chain(plain[tail..].iter().copied()).collect::<Vec<_>>().join("\n")
 }
 
-/// Stops kind: SIGTERM, then SIGKILL.
-async fn stop(kind: Option<Pid>, mut exited: tokio::task::JoinHandle<std::io::Result<bool>>) {
-    for (signal, timeout) in [(Signal::TERM, Duration::from_secs(5)), (Signal::KILL, Duration::from_secs(10))]
-    {
-        if let Some(kind) = kind {
-            // kind may have exited already.
-            let _ignored = kill_process(kind, signal);
+/// Sends the output of kind, line by line. Returns whether kind succeeded, when the output ends.
+fn send_lines(kind: &ReaderHandle, lines: &mpsc::Sender<String>) -> std::io::Result<bool> {
+    let mut buffered = BufReader::new(kind);
+    let mut line = Vec::new();
+    while buffered.read_until(b'\n', &mut line)? > 0 {
+        let text = String::from_utf8_lossy(&line).trim_end().to_owned();
+        // After a cancellation the receiver is gone; the output is still read to its end.
+        let _ignored = lines.blocking_send(text);
+        line.clear();
+    }
+    Ok(kind.try_wait()?.is_some_and(|output| output.status.success()))
+}
+
+/// Stops kind: SIGTERM, then SIGKILL. Waits until its output ends, or for a time after each signal:
+/// children of kind may keep the output open after its end. Kind itself is reaped in any case.
+async fn stop(
+    kind: &ReaderHandle,
+    mut exited: JoinHandle<std::io::Result<bool>>,
+    [after_term, after_kill]: [Duration; 2],
+) {
+    let pid = kind.pids().first().and_then(|pid| Pid::from_raw(i32::try_from(*pid).ok()?));
+    for (signal, timeout) in [(Signal::TERM, after_term), (Signal::KILL, after_kill)] {
+        // Reaps kind if it has exited. Its id may then be that of another process.
+        let is_running = matches!(kind.try_wait(), Ok(None));
+        if let Some(pid) = pid.filter(|_| is_running) {
+            // kind may have exited since.
+            let _ignored = kill_process(pid, signal);
         }
         if tokio::time::timeout(timeout, &mut exited).await.is_ok() {
             return;
         }
     }
+    let _reaped = kind.try_wait();
 }
 
 #[cfg(test)]
@@ -189,6 +203,24 @@ mod tests {
         assert!(printed.len() <= MAX_LINES);
         assert_eq!((&printed[0][..], &printed[printed.len() - 1][..]), ("line 0", "line 99999"));
         assert!(printed.contains(&"(some lines were not kept)".to_owned()));
+    }
+
+    /// `docker` commands of kind outlive it, and keep its output open.
+    #[tokio::test]
+    async fn a_stopped_kind_is_reaped_while_its_children_run() {
+        let script = "trap '' TERM; sleep 60 & echo $!; while :; do sleep 1; done";
+        let kind = Arc::new(duct::cmd!("sh", "-c", script).unchecked().reader().unwrap());
+        let (lines, mut received) = mpsc::channel(MAX_WAITING_LINES);
+        let reading = tokio::task::spawn_blocking({
+            let kind = kind.clone();
+            move || send_lines(&kind, &lines)
+        });
+        let child: i32 = received.recv().await.unwrap().parse().unwrap();
+        received.close();
+        stop(&kind, reading, [Duration::from_millis(100), Duration::from_secs(2)]).await;
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", kind.pids()[0]));
+        assert!(stat.is_err(), "it is a zombie: {stat:?}");
+        kill_process(Pid::from_raw(child).unwrap(), Signal::KILL).unwrap();
     }
 
     #[test]

@@ -6,16 +6,15 @@ use evictlab_rules::CgroupVersion;
 use serde_yaml::{Mapping, Value};
 
 use super::skew::KubeletGroup;
+use crate::bounded_name::bounded_name;
 use crate::error::ConfigError;
 use crate::kubelet_config;
 
 /// Default base file.
 const DEFAULT: &str = include_str!("../../files/kind-default.yaml");
 
-/// Label that kind puts on node containers: `control-plane` or `worker`.
-pub(super) const ROLE_LABEL: &str = "io.x-k8s.kind.role";
 /// Label of worker nodes; its value is the label of the kubelet.
-pub const KUBELET_LABEL: &str = "evictlab.dev/kubelet";
+pub(super) const KUBELET_LABEL: &str = "evictlab.dev/kubelet";
 
 /// Base of a kind configuration.
 #[derive(Clone, Debug)]
@@ -99,11 +98,14 @@ fn with_role(role: &str) -> Mapping {
     Mapping::from_iter([("role".into(), role.into())])
 }
 
+/// Maximum length of a label value.
+const MAX_LABEL_VALUE: usize = 63;
+
 /// Converts the label of a kubelet to a Kubernetes label value; other characters become `_`.
 pub fn label_value(label: &str) -> String {
     let kept: String =
         label.chars().map(|c| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '_' }).collect();
-    kept.trim_matches(|c: char| !c.is_ascii_alphanumeric()).chars().take(63).collect()
+    bounded_name(kept.trim_matches(|c: char| !c.is_ascii_alphanumeric()), MAX_LABEL_VALUE)
 }
 
 #[cfg(test)]
@@ -208,5 +210,13 @@ mod tests {
     #[test]
     fn converts_labels_to_label_values() {
         assert_eq!(label_value("v1.32.13 (./kubelet)"), "v1.32.13__._kubelet");
+        // The character at the limit must not be the last one, and the second of two kubelets of a
+        // version has a label of its own.
+        let version = format!("v1.37.0-alpha.0.{}-dirty", "1".repeat(46));
+        let values = [version.clone(), format!("{version}-2")].map(|label| label_value(&label));
+        assert_ne!(values[0], values[1]);
+        for value in values {
+            assert!(value.len() <= 63 && value.ends_with(|c: char| c.is_ascii_alphanumeric()), "{value}");
+        }
     }
 }

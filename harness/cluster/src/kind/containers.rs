@@ -1,10 +1,15 @@
 //! The node containers of a cluster.
 
-use super::config::ROLE_LABEL;
 use crate::docker::{Container, Docker, DockerError};
 
-/// Label that kind puts on node containers; its value is the name of the cluster.
+/// Label that kind puts on the containers of a cluster; its value is the name of the cluster.
 pub const KIND_LABEL: &str = "io.x-k8s.kind.cluster";
+/// Label that kind puts on the containers of a cluster; its value is one of the roles, or that of a
+/// load balancer.
+const ROLE_LABEL: &str = "io.x-k8s.kind.role";
+/// Roles of nodes.
+const CONTROL_PLANE: &str = "control-plane";
+const WORKER: &str = "worker";
 
 /// Lists the containers of a cluster, also those that do not run.
 ///
@@ -19,7 +24,16 @@ pub(super) fn are_stopped(nodes: &[Container]) -> bool {
     !nodes.is_empty() && !nodes.iter().any(|node| node.running)
 }
 
-/// Returns whether a node is a control plane.
-pub(super) fn is_control_plane(node: &Container) -> bool {
-    node.labels.get(ROLE_LABEL).is_some_and(|role| role == "control-plane")
+/// Returns whether a container is a control plane.
+pub(super) fn is_control_plane(container: &Container) -> bool {
+    has_role(container, CONTROL_PLANE)
+}
+
+/// Returns whether a container is a worker.
+pub(super) fn is_worker(container: &Container) -> bool {
+    has_role(container, WORKER)
+}
+
+fn has_role(container: &Container, role: &str) -> bool {
+    container.labels.get(ROLE_LABEL).is_some_and(|own| own == role)
 }

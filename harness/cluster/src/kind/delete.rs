@@ -11,7 +11,7 @@ use super::record::{ClusterRecord, ClusterState};
 use super::state_dir::StateDir;
 use crate::docker::Docker;
 use crate::error::ClusterError;
-use crate::wait::{self, Probe};
+use crate::wait::{self, Poll};
 
 /// Maximum time without any change of the containers while a cluster is being deleted.
 const DELETION_TIMEOUT: Duration = Duration::from_secs(300);
@@ -70,13 +70,13 @@ pub(super) async fn delete_of_run(
             Ok(remaining) => remaining,
             Err(error) => {
                 docker_error = Some(error);
-                return Probe::Pending("Docker does not answer".to_owned());
+                return Poll::Pending("Docker does not answer".to_owned());
             }
         };
         let processes = kind.list();
         idle = if remaining.is_empty() && processes.is_empty() { idle + 1 } else { 0 };
         if idle == IDLE_CHECKS {
-            return Probe::Done(());
+            return Poll::Done(());
         }
         for container in &remaining {
             // The container may be busy. The next check retries.
@@ -84,7 +84,7 @@ pub(super) async fn delete_of_run(
         }
         let names = remaining.into_iter().map(|container| container.name);
         let processes = processes.into_iter().map(|pid| format!("process {pid} of kind"));
-        Probe::Pending(names.chain(processes).collect::<Vec<_>>().join(", "))
+        Poll::Pending(names.chain(processes).collect::<Vec<_>>().join(", "))
     })
     .await;
     match (deleted, docker_error, deleted_by_kind) {

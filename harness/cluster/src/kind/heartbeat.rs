@@ -14,8 +14,8 @@ use crate::owner::Owner;
 const FILE: &str = "/kind/evictlab-heartbeat";
 /// Interval of heartbeats.
 const INTERVAL: Duration = Duration::from_secs(30);
-/// Prints the age of the file in seconds, by the clock of the node.
-const PRINT_AGE: &str = "echo $(( $(date +%s) - $(stat -c %Y /kind/evictlab-heartbeat) ))";
+/// Prints the age of a file in seconds, by the clock of the node.
+const PRINT_AGE: &str = r#"echo $(( $(date +%s) - $(stat -c %Y "$1") ))"#;
 
 /// Heartbeat of this process in a node, until it is dropped.
 pub(super) struct Heartbeat {
@@ -79,7 +79,7 @@ async fn last_heartbeat(docker: &Docker, nodes: &[Container]) -> LastHeartbeat {
         if let Ok(None) = docker.read_file(&node.id, FILE).await {
             continue;
         }
-        let printed = docker.run(&node.id, &["sh", "-c", PRINT_AGE]).await;
+        let printed = docker.run(&node.id, &["sh", "-c", PRINT_AGE, "print-age", FILE]).await;
         match printed.ok().and_then(|seconds| seconds.trim().parse::<i64>().ok()) {
             Some(seconds) => {
                 return LastHeartbeat::Ago(Duration::from_secs(u64::try_from(seconds).unwrap_or(0)));

@@ -6,14 +6,13 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use super::cluster::{Cluster, NewCluster};
-use super::config::ROLE_LABEL;
-use super::containers::containers;
+use super::containers::{containers, is_worker};
 use super::state_dir::StateDir;
-use crate::docker::{Container, Docker};
+use crate::docker::Docker;
 use crate::error::ClusterError;
 use crate::images;
 use crate::plan::{ClusterProgress, NodeRequirements};
-use crate::wait::{self, Probe};
+use crate::wait::{self, Poll};
 
 /// Step of kind that uses all CPUs of a small host. The later steps, until the workers join, leave
 /// most of it idle.
@@ -87,17 +86,15 @@ impl ClusterCreator<'_> {
     /// Loads and unpacks images in the workers of a cluster.
     async fn load_images(self, name: &str, step: &dyn Fn(&str)) -> Result<(), ClusterError> {
         let all = containers(self.docker, name).await?;
-        let is_worker =
-            |container: &&Container| container.labels.get(ROLE_LABEL).is_some_and(|role| role == "worker");
-        let workers: Vec<&str> =
-            all.iter().filter(is_worker).map(|container| container.name.as_str()).collect();
+        let workers = all.iter().filter(|container| is_worker(container));
+        let workers: Vec<&str> = workers.map(|container| container.name.as_str()).collect();
         let containerd_ready = wait::until(CONTAINERD_TIMEOUT, Duration::from_millis(250), async || {
             for worker in &workers {
                 if let Err(error) = self.docker.run(worker, &["ctr", "version"]).await {
-                    return Probe::Pending(error.to_string());
+                    return Poll::Pending(error.to_string());
                 }
             }
-            Probe::Done(())
+            Poll::Done(())
         });
         containerd_ready
             .await

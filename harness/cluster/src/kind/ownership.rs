@@ -47,7 +47,7 @@ mod tests {
 
     use super::super::kind_processes::VARIABLE;
     use super::*;
-    use crate::docker::{ContainerState, StandIn};
+    use crate::docker::{ContainerState, FakeDocker};
     use crate::owner::Owner;
 
     #[tokio::test]
@@ -61,7 +61,7 @@ mod tests {
         while processes.list().is_empty() {
             tokio::time::sleep(std::time::Duration::from_millis(10)).await;
         }
-        let docker = StandIn::start(ContainerState::default()).docker();
+        let docker = FakeDocker::start(ContainerState::default()).docker();
         let node = Container {
             id: "1".to_owned(),
             name: format!("{cluster}-control-plane"),

@@ -15,7 +15,7 @@ use crate::owner::{ABANDONED_AFTER, Owner};
 const HEARTBEAT_LIFETIME: Duration = Duration::from_secs(300);
 
 /// Path of the record in a node.
-pub const NODE_FILE: &str = "/kind/evictlab.json";
+pub(super) const NODE_FILE: &str = "/kind/evictlab.json";
 
 /// A cluster and its owner.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -49,7 +49,7 @@ pub struct ClusterRecord {
 
 /// The last heartbeat in the nodes of a cluster.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum LastHeartbeat {
+pub(super) enum LastHeartbeat {
     /// No node has one, or the nodes were not asked.
     #[default]
     None,
@@ -106,7 +106,7 @@ impl ClusterRecord {
     /// State of the cluster: by its owner's process if that can be checked, else by the time since
     /// the last heartbeat in its nodes. Without a heartbeat, a cluster counts as live until its
     /// deadline; with one that cannot be read, it counts as live.
-    pub fn state(&self, heartbeat: LastHeartbeat) -> ClusterState {
+    pub(super) fn state(&self, heartbeat: LastHeartbeat) -> ClusterState {
         let is_live = match heartbeat {
             _ if self.owner.is_local() => self.owner.is_alive(),
             LastHeartbeat::Ago(age) => age < HEARTBEAT_LIFETIME,

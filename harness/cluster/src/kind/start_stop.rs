@@ -1,5 +1,7 @@
 //! Stops the nodes of a kept cluster, and starts them again.
 
+use std::time::Duration;
+
 use futures::future::try_join_all;
 
 use super::cluster::{Cluster, client, resume_nodes, wait_for_nodes};
@@ -13,9 +15,9 @@ use crate::error::ClusterError;
 use crate::owner::Owner;
 use crate::plan::ClusterProgress;
 
-/// Time that the processes of a node get to end, in seconds: as `docker stop` by default. Those of
-/// pods may ignore the signal.
-const GRACE_PERIOD: i32 = 10;
+/// Time that the processes of a node get to end: as `docker stop` by default. Those of pods may
+/// ignore the signal.
+const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Stops the nodes of a kept cluster. Their objects and kubeconfig remain.
 ///
@@ -34,7 +36,7 @@ pub async fn stop(docker: &Docker, state: &StateDir, name: &str) -> Result<(), C
         })?;
     }
     let running = nodes.iter().filter(|node| node.running);
-    try_join_all(running.map(|node| docker.stop(&node.id, GRACE_PERIOD))).await?;
+    try_join_all(running.map(|node| docker.stop(&node.id, STOP_TIMEOUT))).await?;
     Ok(())
 }
 

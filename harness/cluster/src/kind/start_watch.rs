@@ -11,8 +11,7 @@ use futures::future::join_all;
 use kube::Client;
 use tokio::time::Instant;
 
-use super::config::ROLE_LABEL;
-use super::containers::containers;
+use super::containers::{containers, is_control_plane, is_worker};
 use crate::docker::{Container, Docker};
 use crate::error::{StartCause, StartProblem, StartState};
 use crate::node::ready_messages;
@@ -104,8 +103,7 @@ impl<'a> StartWatch<'a> {
     async fn find(&mut self, client: Option<&Client>, is_final: bool) -> Vec<NodeProblem> {
         let mut nodes = containers(self.docker, self.cluster).await.unwrap_or_default();
         // The load balancer of several control planes has neither systemd nor a kubelet.
-        let is_node = |role: &String| role == "worker" || role == "control-plane";
-        nodes.retain(|node| node.labels.get(ROLE_LABEL).is_some_and(is_node));
+        nodes.retain(|node| is_worker(node) || is_control_plane(node));
         let messages = match client {
             Some(client) => ready_messages(client).await.ok(),
             None => None,

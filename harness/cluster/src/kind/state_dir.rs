@@ -54,8 +54,15 @@ impl StateDir {
 
     /// Path of the kind configuration of a cluster. It is a state file, because nothing would
     /// remove the temporary file of a killed run.
-    pub fn kind_config(&self, cluster: &str) -> PathBuf {
+    fn kind_config(&self, cluster: &str) -> PathBuf {
         self.path.join(format!("{cluster}.kind.yaml"))
+    }
+
+    /// Writes the kind configuration of a cluster; returns its path.
+    pub(super) fn write_kind_config(&self, cluster: &str, text: &str) -> Result<PathBuf, StateError> {
+        let path = self.kind_config(cluster);
+        fs::write(&path, text).map_err(|source| self.error(&path, source))?;
+        Ok(path)
     }
 
     /// Path of the record of an embedded cluster that a process serves.

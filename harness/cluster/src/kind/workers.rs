@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use evictlab_rules::CgroupVersion;
 use futures::future::join_all;
-use http::Request;
 use k8s_openapi::api::core::v1::Node as ApiNode;
 use kube::api::{ListParams, Patch, PatchParams};
 use kube::{Api, Client, ResourceExt};
@@ -16,8 +15,8 @@ use super::node_disk::has_own_disk;
 use crate::docker::Docker;
 use crate::error::{ClusterError, StartCause};
 use crate::kubelet::Kubelet;
-use crate::node::{KindNode, Node, NodeBackend, is_ready};
-use crate::wait::{self, Probe, StalledError};
+use crate::node::{KindNode, KubeletProxy, Node, NodeBackend, is_ready};
+use crate::wait::{self, Poll, StalledError};
 
 /// Maximum time without any change while an installed kubelet starts.
 const KUBELET_START_TIMEOUT: Duration = Duration::from_secs(60);
@@ -72,17 +71,15 @@ async fn replace_binary(docker: &Docker, worker: &str, binary: &[u8]) -> Result<
 /// kubelet has exited.
 async fn wait_for_version(client: &Client, worker: &str, kubelet: &Kubelet) -> Result<(), StalledError> {
     let nodes: Api<ApiNode> = Api::all(client.clone());
-    let health = format!("/api/v1/nodes/{worker}/proxy/healthz");
     wait::until(KUBELET_START_TIMEOUT, Duration::from_millis(250), async || {
-        if let Err(error) = client.request_text(Request::get(&health).body(vec![]).unwrap_or_default()).await
-        {
-            return Probe::Pending(format!("the kubelet does not answer: {error}"));
+        if let Err(error) = KubeletProxy::new(client, worker).healthz().await {
+            return Poll::Pending(format!("the kubelet does not answer: {error}"));
         }
         match nodes.get(worker).await {
-            Err(error) => Probe::Pending(error.to_string()),
+            Err(error) => Poll::Pending(error.to_string()),
             Ok(node) => match reported_version(&node) {
-                Some(found) if found == kubelet.version.to_string() && is_ready(&node) => Probe::Done(()),
-                found => Probe::Pending(format!("the node reports version {}", found.unwrap_or("none"))),
+                Some(found) if found == kubelet.version.to_string() && is_ready(&node) => Poll::Done(()),
+                found => Poll::Pending(format!("the node reports version {}", found.unwrap_or("none"))),
             },
         }
     })
@@ -103,8 +100,8 @@ async fn set_kubelet_label(client: &Client, worker: &str, label: &str) -> Result
 /// workers if `kubelets` is empty.
 ///
 /// # Errors
-/// The label of a kubelet without a worker.
-pub(super) fn select_workers(all: Vec<Node>, kubelets: &[Kubelet]) -> Result<Vec<Node>, String> {
+/// A kubelet has no worker.
+pub(super) fn select_workers(all: Vec<Node>, kubelets: &[Kubelet]) -> Result<Vec<Node>, Unassigned> {
     if kubelets.is_empty() {
         return Ok(all);
     }
@@ -114,9 +111,13 @@ pub(super) fn select_workers(all: Vec<Node>, kubelets: &[Kubelet]) -> Result<Vec
     Ok(all.into_iter().filter_map(named).collect())
 }
 
+/// The label of a kubelet without a worker.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Unassigned(pub(super) String);
+
 /// Maps labels of workers to labels of kubelets. A binary without a worker, such as one that was
 /// rebuilt, gets the worker of a kubelet that is not requested.
-fn assign(workers: &[&str], kubelets: &[Kubelet]) -> Result<BTreeMap<String, String>, String> {
+fn assign(workers: &[&str], kubelets: &[Kubelet]) -> Result<BTreeMap<String, String>, Unassigned> {
     let requested: Vec<String> = kubelets.iter().map(|kubelet| label_value(&kubelet.label)).collect();
     let mut assigned: BTreeMap<String, String> = BTreeMap::new();
     let (present, missing): (Vec<_>, Vec<_>) =
@@ -126,7 +127,7 @@ fn assign(workers: &[&str], kubelets: &[Kubelet]) -> Result<BTreeMap<String, Str
         let spare = workers.iter().find(|worker| !assigned.contains_key(**worker));
         match spare.filter(|_| kubelet.binary.is_some()) {
             Some(spare) => assigned.insert((*spare).to_owned(), label.clone()),
-            None => return Err(label.clone()),
+            None => return Err(Unassigned(label.clone())),
         };
     }
     Ok(assigned)
@@ -151,19 +152,16 @@ pub(super) fn verify_versions(workers: &[Node], kubelets: &[Kubelet]) -> Result<
 pub(super) async fn all_workers(
     docker: &Docker,
     client: &Client,
+    cluster: &str,
     cgroup: CgroupVersion,
 ) -> Result<Vec<Node>, ClusterError> {
     let nodes: Api<ApiNode> = Api::all(client.clone());
-    let listed = nodes
-        .list(&ListParams::default().labels(KUBELET_LABEL))
-        .await
-        .map_err(|error| ClusterError::Workers(error.to_string()))?;
+    let failed = |source| ClusterError::Workers { cluster: cluster.to_owned(), source: Box::new(source) };
+    let listed = nodes.list(&ListParams::default().labels(KUBELET_LABEL)).await.map_err(failed)?;
     let worker = |node: ApiNode| {
-        let version = reported_version(&node)
-            .unwrap_or_default()
-            .parse()
-            .map_err(|error| ClusterError::Workers(format!("{error}")))?;
         let name = node.name_any();
+        let version = reported_version(&node).unwrap_or_default().parse();
+        let version = version.map_err(|source| ClusterError::NodeVersion { node: name.clone(), source })?;
         let backend = KindNode { node: name.clone(), docker: docker.clone(), own_disk: false };
         Ok(Node {
             name,
@@ -204,7 +202,7 @@ mod tests {
         }
     }
 
-    fn assign_sorted(workers: &[&str], kubelets: &[Kubelet]) -> Result<Vec<(String, String)>, String> {
+    fn assign_sorted(workers: &[&str], kubelets: &[Kubelet]) -> Result<Vec<(String, String)>, Unassigned> {
         assign(workers, kubelets).map(|assigned| assigned.into_iter().collect())
     }
 
@@ -218,11 +216,14 @@ mod tests {
         assert_eq!(assign_sorted(&workers, &[old.clone(), new]).unwrap(), same);
         let rebuilt = [pair("v1.31.14", "v1.31.14"), pair("v1.31.14-2", "v1.31.14-dirty")];
         assert_eq!(assign_sorted(&workers, &[again.clone(), old.clone()]).unwrap(), rebuilt);
-        assert_eq!(assign_sorted(&["v1.31.14"], &[old.clone(), again]), Err("v1.31.14-dirty".to_owned()));
+        assert_eq!(
+            assign_sorted(&["v1.31.14"], &[old.clone(), again]),
+            Err(Unassigned("v1.31.14-dirty".to_owned()))
+        );
         let release = kubelet("v1.32.13", None);
         assert_eq!(
             assign_sorted(&workers, &[old, release]),
-            Err("v1.32.13".to_owned()),
+            Err(Unassigned("v1.32.13".to_owned())),
             "workers of releases are not reassigned"
         );
     }

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::difference::differences;
 use crate::node::{ConfigureError, Node};
-use crate::wait::{self, Probe};
+use crate::wait::{self, Poll};
 
 /// Maximum time without any change while a restarted kubelet comes up.
 const KUBELET_START_TIMEOUT: Duration = Duration::from_secs(90);
@@ -69,17 +69,17 @@ pub async fn restore(node: &Node) -> Result<bool, ConfigureError> {
 /// Polls `/configz` until it contains the changes. The backend returns only after the old kubelet
 /// has exited, so every response is from the new one.
 async fn wait_until_applied(node: &Node, changes: &Map<String, Value>) -> Result<Value, ConfigureError> {
-    let probe = async || match node.configz().await {
-        Err(error) => Probe::Pending(error.to_string()),
+    let poll = async || match node.configz().await {
+        Err(error) => Poll::Pending(error.to_string()),
         Ok(configz) => {
             let missing = differences(changes, &configz);
             if missing.is_empty() {
-                return Probe::Done(configz);
+                return Poll::Done(configz);
             }
-            Probe::Pending(missing.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
+            Poll::Pending(missing.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
         }
     };
-    match wait::until(KUBELET_START_TIMEOUT, Duration::from_millis(100), probe).await {
+    match wait::until(KUBELET_START_TIMEOUT, Duration::from_millis(100), poll).await {
         Ok(configz) => Ok(configz),
         Err(stalled) => {
             let log = node.backend().log_tail().await?;

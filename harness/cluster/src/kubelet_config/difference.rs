@@ -1,7 +1,6 @@
 //! Comparison of requested and effective kubelet configuration.
 
-use std::time::Duration;
-
+use evictlab_rules::parse_go_duration;
 use serde_json::{Map, Value};
 
 /// A field whose effective value is not the requested one.
@@ -58,7 +57,7 @@ fn collect(field: &str, requested: &Value, effective: &Value, all: &mut Vec<Diff
 }
 
 fn is_equal(requested: &Value, effective: &Value) -> bool {
-    let length = |value: &Value| -> Option<Duration> { humantime::parse_duration(value.as_str()?).ok() };
+    let length = |value: &Value| parse_go_duration(value.as_str()?).ok();
     requested == effective || matches!((length(requested), length(effective)), (Some(a), Some(b)) if a == b)
 }
 
@@ -70,9 +69,9 @@ mod tests {
     #[test]
     fn compares_only_requested_fields() {
         let zero = "evictionPressureTransitionPeriod";
-        let requested = json!({"evictionHard": {"memory.available": "1Gi"}, "a": "60s", "b": true, "c": [1], "e": false, "g": 0, "f": null, zero: "0s"});
+        let requested = json!({"evictionHard": {"memory.available": "1Gi"}, "a": "60s", "h": "1500ms", "b": true, "c": [1], "e": false, "g": 0, "f": null, zero: "0s"});
         for default in ["5m0s", "30s", "0s"] {
-            let effective = json!({"evictionHard": {"memory.available": "1Gi", "nodefs.available": "0%"}, "a": "1m0s", "b": true, "c": [1], "d": 4, "f": {"g": 1}, zero: default});
+            let effective = json!({"evictionHard": {"memory.available": "1Gi", "nodefs.available": "0%"}, "a": "1m0s", "h": "1.5s", "b": true, "c": [1], "d": 4, "f": {"g": 1}, zero: default});
             assert_eq!(differences(requested.as_object().unwrap(), &effective), [], "{default}");
         }
     }

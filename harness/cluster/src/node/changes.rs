@@ -8,31 +8,29 @@ use kube::api::{Patch, PatchParams};
 use serde_json::{Map, Value, json};
 
 use super::error::NodeError;
+use super::taints::{SYSTEM_TAINT_PREFIX, taints};
 use super::worker::Node;
 
 /// Maximum number of attempts of an update that conflicts with other writers.
 const CONFLICT_ATTEMPTS: u32 = 10;
 
-/// Prefix of the taints that Kubernetes derives from node conditions.
-const CONDITION_TAINTS: &str = "node.kubernetes.io/";
-
 impl Node {
-    /// Adds a taint: `{key, value, effect}`.
-    pub async fn taint(&self, taint: &Value) -> Result<(), NodeError> {
+    /// Adds a taint.
+    pub async fn taint(&self, taint: &Taint) -> Result<(), NodeError> {
         self.change_taints(|taints| taints.push(taint.clone())).await
     }
 
     /// Removes all taints with a key.
     pub async fn untaint(&self, key: &str) -> Result<(), NodeError> {
-        self.change_taints(|taints| taints.retain(|taint| key_of(taint) != key)).await
+        self.change_taints(|taints| taints.retain(|taint| taint.key != key)).await
     }
 
     /// Tolerations that a pod needs to be scheduled to the node in its current state. Taints of
     /// node conditions and taints that evictlab added are not tolerated.
     pub async fn tolerations(&self) -> Result<Vec<Value>, NodeError> {
         let node = self.object().await?;
-        let permanent = taints(&node)
-            .filter(|taint| !taint.key.starts_with(CONDITION_TAINTS) && !taint.key.starts_with(LABEL_PREFIX));
+        let permanent =
+            taints(&node).filter(|taint| !taint.key.starts_with(SYSTEM_TAINT_PREFIX) && !is_own(taint));
         Ok(permanent
             .map(|taint| json!({"key": taint.key, "operator": "Exists", "effect": taint.effect}))
             .collect())
@@ -54,9 +52,8 @@ impl Node {
     /// `uncordon` is set.
     pub async fn clean(&self, uncordon: bool) -> Result<(), NodeError> {
         let node = self.object().await?;
-        if taints(&node).any(|taint| taint.key.starts_with(LABEL_PREFIX)) {
-            self.change_taints(|taints| taints.retain(|taint| !key_of(taint).starts_with(LABEL_PREFIX)))
-                .await?;
+        if taints(&node).any(is_own) {
+            self.change_taints(|taints| taints.retain(|taint| !is_own(taint))).await?;
         }
         let capacity = node.status.iter().flat_map(|status| status.capacity.iter().flatten());
         let added: Map<String, Value> = capacity
@@ -74,11 +71,11 @@ impl Node {
 
     /// Replaces the list of taints. The control plane changes the list, too: an update that
     /// conflicts is retried with the current list.
-    async fn change_taints(&self, change: impl Fn(&mut Vec<Value>)) -> Result<(), NodeError> {
+    async fn change_taints(&self, change: impl Fn(&mut Vec<Taint>)) -> Result<(), NodeError> {
         let mut attempts = 0;
         loop {
             let node = self.object().await?;
-            let mut changed: Vec<Value> = taints(&node).map(|taint| json!(taint)).collect();
+            let mut changed: Vec<Taint> = taints(&node).cloned().collect();
             change(&mut changed);
             let patch = json!({
                 "metadata": {"resourceVersion": node.metadata.resource_version},
@@ -102,10 +99,7 @@ impl Node {
     }
 }
 
-fn taints(node: &ApiNode) -> impl Iterator<Item = &Taint> {
-    node.spec.iter().flat_map(|spec| spec.taints.iter().flatten())
-}
-
-fn key_of(taint: &Value) -> &str {
-    taint["key"].as_str().unwrap_or_default()
+/// Returns whether evictlab added a taint.
+fn is_own(taint: &Taint) -> bool {
+    taint.key.starts_with(LABEL_PREFIX)
 }

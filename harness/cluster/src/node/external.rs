@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use evictlab_case::MAX_CREATED_PODS;
-use evictlab_report::words::first_of;
+use evictlab_report::text::first_of;
 
 use crate::workload::NamespaceGuards;
 

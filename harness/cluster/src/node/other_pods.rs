@@ -3,6 +3,8 @@
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 
+use crate::workload::has_not_ended;
+
 /// Names of the pods that are bound to a node and have not ended, except those that belong to the
 /// node: DaemonSet pods and static pods.
 pub(crate) fn names_of_other_pods<'a>(pods: impl IntoIterator<Item = &'a Pod>, node: &str) -> Vec<String> {
@@ -21,12 +23,6 @@ pub(crate) fn is_static_pod(pod: &Pod) -> bool {
 
 fn has_owner(pod: &Pod, kind: &str) -> bool {
     pod.owner_references().iter().any(|owner| owner.kind == kind)
-}
-
-/// Returns whether a pod has not ended; it may not have started either.
-pub(crate) fn has_not_ended(pod: &Pod) -> bool {
-    let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
-    !matches!(phase, Some("Failed" | "Succeeded"))
 }
 
 #[cfg(test)]

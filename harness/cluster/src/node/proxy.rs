@@ -52,6 +52,11 @@ impl<'a> KubeletProxy<'a> {
         self.json("read the statistics", "stats/summary").await
     }
 
+    /// Waits for an answer of `/healthz`.
+    pub(crate) async fn healthz(self) -> Result<(), NodeError> {
+        self.text("read the health", "healthz").await.map(drop)
+    }
+
     /// Metrics page of the kubelet, as text.
     pub async fn metrics(self) -> Result<String, NodeError> {
         self.text("read the metrics", "metrics").await

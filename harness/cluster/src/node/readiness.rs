@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::{Node as ApiNode, NodeCondition};
 use kube::api::ListParams;
 use kube::{Api, Client, ResourceExt};
 
-use crate::wait::{self, Probe, StalledError};
+use crate::wait::{self, Poll, StalledError};
 
 /// Maximum time without any change while the nodes of a cluster become ready.
 const NODES_READY_TIMEOUT: Duration = Duration::from_secs(300);
@@ -27,14 +27,14 @@ pub(crate) async fn wait_until_ready(client: &Client, count: usize) -> Result<()
             Ok(listed) => listed.items,
             Err(error) => {
                 last = error.to_string();
-                return Probe::Pending(last.clone());
+                return Poll::Pending(last.clone());
             }
         };
         if listed.len() >= count && listed.iter().all(is_ready) {
-            return Probe::Done(());
+            return Poll::Done(());
         }
         last = describe(&listed, count, |condition| condition.message.as_deref());
-        Probe::Pending(describe(&listed, count, |condition| condition.reason.as_deref()))
+        Poll::Pending(describe(&listed, count, |condition| condition.reason.as_deref()))
     });
     let ready = ready.await;
     ready.map_err(|stalled| StalledError { last, ..stalled })

@@ -4,7 +4,7 @@ use super::error::NodeError;
 use super::worker::Node;
 
 /// The changes of cases to revert, besides those of the kubelet configuration
-/// ([`crate::kubelet_config`]) and of file systems ([`crate::file_systems`]).
+/// ([`crate::kubelet_config`]) and of file systems ([`crate::node_resources`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NodeReversal {
     /// Resume the processes of the node.

@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use evictlab_rules::summary::Sample;
 use evictlab_rules::{CgroupVersion, KubeletVersion};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Node as ApiNode, Pod};
 use kube::api::ListParams;
 use kube::{Api, Client, ResourceExt};
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::backend::{MAX_KUBELET_LOG_LINES, NodeBackend};
@@ -16,7 +18,7 @@ use super::metrics::MetricLine;
 use super::other_pods::names_of_other_pods;
 use super::proxy::KubeletProxy;
 use crate::run_lease::ServerClock;
-use crate::wait::{self, Probe};
+use crate::wait::{self, Poll};
 use crate::workload::{Namespace, NamespaceGuards};
 
 /// Maximum time for which a restarted kubelet may return the same error.
@@ -25,6 +27,15 @@ const KUBELET_SETTLE_TIMEOUT: Duration = Duration::from_secs(60);
 /// Maximum time of a request to a kubelet of an existing cluster, which counts as one of the few
 /// requests at a time.
 const KUBELET_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Swap statistics of a node, which eviction does not depend on.
+#[derive(Default, Deserialize)]
+struct SwapStats {
+    #[serde(rename = "swapAvailableBytes")]
+    available: Option<u64>,
+    #[serde(rename = "swapUsageBytes")]
+    usage: Option<u64>,
+}
 
 /// A worker of a cluster.
 #[derive(Clone)]
@@ -84,6 +95,11 @@ impl Node {
         self.proxy().summary().await
     }
 
+    /// The part of the Summary that eviction depends on, without a copy of the whole.
+    pub async fn sample(&self) -> Result<Sample, NodeError> {
+        self.proxy().sample().await
+    }
+
     /// Summary of the kubelet, with retries. A kubelet that has just restarted may return an error
     /// even after a first summary (`unable to find data in memory cache`).
     pub async fn settled_summary(&self) -> Result<Value, NodeError> {
@@ -98,14 +114,14 @@ impl Node {
     pub async fn wait_for_file_system_statistics(&self) -> Result<(), NodeError> {
         let (mut times, mut last_error) = (Vec::new(), None);
         let measured = wait::until(KUBELET_SETTLE_TIMEOUT, Duration::from_millis(500), async || {
-            match self.summary().await {
-                Ok(summary) => times.push(summary["node"]["fs"]["time"].clone()),
+            match self.sample().await {
+                Ok(sample) => times.push(sample.node.fs.and_then(|fs| fs.time)),
                 Err(error) => last_error = Some(error),
             }
             times.dedup();
             match times.len() {
-                ..=2 => Probe::Pending(format!("{} measurements", times.len())),
-                _ => Probe::Done(()),
+                ..=2 => Poll::Pending(format!("{} measurements", times.len())),
+                _ => Poll::Done(()),
             }
         });
         let stalled = match measured.await {
@@ -159,9 +175,10 @@ impl Node {
 
     /// Swap space of the node in bytes; 0 if its Summary has none.
     pub async fn swap(&self) -> Result<u64, NodeError> {
-        let swap = &self.settled_summary().await?["node"]["swap"];
-        let parts = ["swapAvailableBytes", "swapUsageBytes"].map(|part| swap[part].as_u64().unwrap_or(0));
-        Ok(parts.iter().sum())
+        let summary = self.settled_summary().await?;
+        let swap = summary.get("node").and_then(|node| node.get("swap"));
+        let swap = swap.and_then(|swap| SwapStats::deserialize(swap).ok()).unwrap_or_default();
+        Ok(swap.available.unwrap_or(0).saturating_add(swap.usage.unwrap_or(0)))
     }
 
     /// Available memory in bytes: of the host if all nodes share one, else of the node itself.
@@ -188,25 +205,16 @@ async fn retry_until_settled<T>(
     mut request: impl AsyncFnMut() -> Result<T, NodeError>,
 ) -> Result<T, NodeError> {
     let mut last = None;
-    let probe = async || match request().await {
-        Ok(response) => Probe::Done(response),
+    let poll = async || match request().await {
+        Ok(response) => Poll::Done(response),
         Err(error) => {
             let text = error.to_string();
             last = Some(error);
-            Probe::Pending(text)
+            Poll::Pending(text)
         }
     };
-    let response = wait::until(KUBELET_SETTLE_TIMEOUT, Duration::from_millis(200), probe).await;
-    match (response, last) {
-        (Ok(response), _) => Ok(response),
-        (Err(_), Some(error)) => Err(error),
-        // Unreachable: a wait that stalled has probed at least once.
-        (Err(stalled), None) => Err(NodeError::InvalidResponse {
-            operation: "wait for an answer",
-            node: String::new(),
-            problem: stalled.to_string(),
-        }),
-    }
+    let response = wait::until(KUBELET_SETTLE_TIMEOUT, Duration::from_millis(200), poll).await;
+    response.map_err(|_| last.expect("a wait that stalled has failed at least once"))
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Errors of probe pods.
 
+use crate::watch::WatchDenied;
 use crate::workload::StageError;
 
 /// A probe pod has no result.
@@ -30,4 +31,7 @@ pub enum ProbeError {
     /// The API server rejected the pod.
     #[error(transparent)]
     Stage(#[from] StageError),
+    /// The API server denies the watch of the pods.
+    #[error(transparent)]
+    Watch(#[from] WatchDenied),
 }

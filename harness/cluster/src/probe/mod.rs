@@ -7,4 +7,5 @@ mod properties;
 pub use error::ProbeError;
 pub(crate) use pod::POD_TIMEOUT;
 pub use pod::{ProbePod, ProbePods};
+pub use properties::available_memory;
 pub(crate) use properties::probe;

@@ -11,15 +11,23 @@ use kube::runtime::watcher::{self, watcher};
 use kube::runtime::{WatchStreamExt, reflector as store_objects};
 use kube::{Api, Client};
 use serde_json::{Value, json};
+use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::error::ProbeError;
-use crate::wait::{self, OUTAGE_TIMEOUT, Probe, StalledError, WatchBackoff, retry_while};
-use crate::workload::{Namespace, NamespaceGuards, NamespacePurpose, Placement, StageError, pod_manifest};
+use crate::bounded_name::bounded_name;
+use crate::wait::{self, OUTAGE_TIMEOUT, Poll, StalledError, retry_while};
+use crate::watch::{WatchBackoff, WatchDenied};
+use crate::workload::{
+    GracePeriod, Namespace, NamespaceGuards, NamespacePurpose, Placement, StageError, pod_manifest, uid_of,
+};
 
 /// Default of [`ProbePod::timeout`]: a pull from a remote registry shows no progress.
 pub(crate) const POD_TIMEOUT: Duration = Duration::from_secs(300);
+/// Maximum length of the name of a probe pod, which is also its host name. With its namespace and
+/// its UID, the name is that of a directory on the node, which has at most 255 bytes.
+const MAX_POD_NAME: usize = 63;
 /// Maximum time for which a pull may fail. The kubelet retries after 10 s.
 const PULL_RETRY_TIMEOUT: Duration = Duration::from_secs(15);
 
@@ -27,6 +35,8 @@ const PULL_RETRY_TIMEOUT: Duration = Duration::from_secs(15);
 pub struct ProbePods {
     namespace: Arc<Namespace>,
     pods: Store<Pod>,
+    /// `Some` if the API server denies the watch.
+    denied: watch::Receiver<Option<WatchDenied>>,
     _watch: AbortOnDropHandle<()>,
 }
 
@@ -52,9 +62,37 @@ impl ProbePods {
         let api: Api<Pod> = Api::namespaced(namespace.client().clone(), &namespace.name);
         let (pods, writer) = reflector::store();
         let events = watcher(api, watcher::Config::default()).backoff(WatchBackoff::default());
-        let watch = store_objects(writer, events).for_each(|_| std::future::ready(()));
+        let (sender, denied) = watch::channel(None);
+        let mut has_changes = false;
+        let watch = store_objects(writer, events).for_each(move |event| {
+            match event {
+                // A watch that has worked may be denied for a moment, and is opened again.
+                Err(error) if !has_changes => {
+                    sender.send_replace(WatchDenied::of(&error));
+                }
+                Err(_) | Ok(watcher::Event::Init | watcher::Event::InitApply(_)) => {}
+                Ok(watcher::Event::InitDone) => {
+                    sender.send_replace(None);
+                }
+                Ok(watcher::Event::Apply(_) | watcher::Event::Delete(_)) => {
+                    has_changes = true;
+                    sender.send_replace(None);
+                }
+            }
+            std::future::ready(())
+        });
         let watch = AbortOnDropHandle::new(tokio::spawn(watch));
-        Self { namespace: Arc::new(namespace), pods, _watch: watch }
+        Self { namespace: Arc::new(namespace), pods, denied, _watch: watch }
+    }
+
+    /// Waits until the API server denies the watch.
+    async fn watch_denied(&self) -> WatchDenied {
+        let mut receiver = self.denied.clone();
+        let denied = receiver.wait_for(Option::is_some).await.ok().and_then(|denied| denied.clone());
+        match denied {
+            Some(denied) => denied,
+            None => std::future::pending().await,
+        }
     }
 
     /// The namespace of the pods.
@@ -65,8 +103,8 @@ impl ProbePods {
     /// Creates a pod, waits until `done` returns a result for it, and deletes it.
     ///
     /// # Errors
-    /// The node cannot pull the image, the pod ends without a result, or the pod has not changed
-    /// for its timeout.
+    /// The node cannot pull the image, the pod ends without a result, the pod has not changed for
+    /// its timeout, or the API server denies the watch.
     pub async fn run<T>(
         &self,
         pod: &ProbePod<'_>,
@@ -74,21 +112,26 @@ impl ProbePods {
     ) -> Result<T, ProbeError> {
         let same_name = |name: &str| name.to_owned();
         let placement = Placement::bound(&self.namespace.name, pod.node, &same_name);
-        let (node, name) = (pod.node.to_owned(), pod.name.clone());
-        let failed = |reason: String| ProbeError::Pod { node, name, reason };
+        let name = pod.name();
         let manifest = pod_manifest(&pod.manifest(), &placement);
-        let created = self.create_pod(&pod.name, &manifest).await?;
-        let reference = ObjectRef::new(&pod.name).within(&self.namespace.name);
+        let created = self.create_pod(&name, &manifest).await?;
+        let reference = ObjectRef::new(&name).within(&self.namespace.name);
         // An earlier pod may have had the same name.
-        let created = |found: &Arc<Pod>| found.metadata.uid.as_deref() == created["metadata"]["uid"].as_str();
-        let result = pod.wait(done, || self.pods.get(&reference).filter(created)).await;
-        let deleted = self.namespace.delete_pod_now(&pod.name).await;
+        let created = |found: &Arc<Pod>| found.metadata.uid.as_deref() == uid_of(&created);
+        let result = tokio::select! {
+            biased;
+            denied = self.watch_denied() => Ok(PodResult::Unwatched(denied)),
+            result = pod.wait(done, || self.pods.get(&reference).filter(created)) => result,
+        };
+        let deleted = self.namespace.delete_pod_now(&name).await;
+        let failed = |reason: String| ProbeError::Pod { node: pod.node.to_owned(), name, reason };
         match result {
             Ok(PodResult::Done(result)) => Ok(deleted.map(|()| result)?),
             Ok(PodResult::Ended(reason)) => Err(failed(reason)),
             Ok(PodResult::NoImage(reason)) => {
                 Err(ProbeError::Image { node: pod.node.to_owned(), image: pod.image.to_owned(), reason })
             }
+            Ok(PodResult::Unwatched(denied)) => Err(denied.into()),
             Err(stalled) => Err(failed(stalled.to_string())),
         }
     }
@@ -119,8 +162,8 @@ impl ProbePods {
 pub struct ProbePod<'a> {
     /// Node of the pod.
     pub node: &'a str,
-    /// Name of the pod.
-    pub name: String,
+    /// Start of the name of the pod, before that of the node.
+    pub purpose: String,
     /// Image of the container.
     pub image: &'a str,
     /// Command of the container.
@@ -136,9 +179,16 @@ enum PodResult<T> {
     Ended(String),
     /// The image could not be pulled; the message of the kubelet.
     NoImage(String),
+    /// The API server denies the watch of the pods.
+    Unwatched(WatchDenied),
 }
 
 impl ProbePod<'_> {
+    /// Returns the name of the pod. Names of nodes may have 253 characters.
+    pub fn name(&self) -> String {
+        bounded_name(&format!("{}-{}", self.purpose, self.node), MAX_POD_NAME)
+    }
+
     async fn wait<T>(
         &self,
         done: impl Fn(&Pod) -> Option<T>,
@@ -147,20 +197,20 @@ impl ProbePod<'_> {
         let mut pull = FailedPull::default();
         wait::until(self.timeout, Duration::from_millis(100), async || {
             let Some(pod) = read() else {
-                return Probe::Pending("the watch has not reported the pod".to_owned());
+                return Poll::Pending("the watch has not reported the pod".to_owned());
             };
             let image_error = image_error(&pod);
             let is_waiting = image_error.is_some();
             if let Some(reason) = pull.update(image_error) {
-                return Probe::Done(PodResult::NoImage(reason));
+                return Poll::Done(PodResult::NoImage(reason));
             }
             if is_waiting {
-                return Probe::Pending("waiting for the image".to_owned());
+                return Poll::Pending("waiting for the image".to_owned());
             }
             match (done(&pod), phase(&pod)) {
-                (Some(result), _) => Probe::Done(PodResult::Done(result)),
-                (None, Some("Failed" | "Succeeded")) => Probe::Done(PodResult::Ended(describe(&pod))),
-                (None, _) => Probe::Pending(describe(&pod)),
+                (Some(result), _) => Poll::Done(PodResult::Done(result)),
+                (None, Some("Failed" | "Succeeded")) => Poll::Done(PodResult::Ended(describe(&pod))),
+                (None, _) => Poll::Pending(describe(&pod)),
             }
         })
         .await
@@ -169,10 +219,12 @@ impl ProbePod<'_> {
     fn manifest(&self) -> serde_json::Map<String, Value> {
         let container = json!({"name": "probe", "image": self.image, "command": self.command});
         let spec = json!({
-            "restartPolicy": "Never", "activeDeadlineSeconds": 3600, "terminationGracePeriodSeconds": 0,
-            "containers": [container],
+            "restartPolicy": "Never", "activeDeadlineSeconds": 3600,
+            "terminationGracePeriodSeconds": GracePeriod::NONE.seconds(), "containers": [container],
         });
-        [("metadata".to_owned(), json!({"name": self.name})), ("spec".to_owned(), spec)].into_iter().collect()
+        [("metadata".to_owned(), json!({"name": self.name()})), ("spec".to_owned(), spec)]
+            .into_iter()
+            .collect()
     }
 }
 
@@ -245,6 +297,57 @@ mod tests {
     fn pod(state: Value) -> Pod {
         let statuses = json!([{"name": "c", "image": "i", "imageID": "", "ready": false, "restartCount": 0, "state": state}]);
         serde_json::from_value(json!({"metadata": {}, "status": {"containerStatuses": statuses}})).unwrap()
+    }
+
+    #[test]
+    fn names_of_pods_have_a_limit_and_are_those_of_one_node() {
+        let pod = |node: &'static str| ProbePod {
+            node,
+            purpose: "image17".to_owned(),
+            image: "i",
+            command: &[],
+            timeout: POD_TIMEOUT,
+        };
+        assert_eq!(pod("n1.example.com").name(), "image17-n1.example.com");
+        let node = |end: &str| -> &'static str { format!("{}.{end}", "node".repeat(62)).leak() };
+        let [one, other] = ["a", "b"].map(|end| pod(node(end)).name());
+        assert!(
+            one.len() <= MAX_POD_NAME && one.starts_with("image17-node") && one != other,
+            "{one} {other}"
+        );
+    }
+
+    /// An API server that creates any pod, and denies the list of pods or their watch.
+    fn denying(verb: &'static str) -> Client {
+        let service = tower::service_fn(move |request: http::Request<kube::client::Body>| async move {
+            let query = request.uri().query().unwrap_or_default();
+            let is_watch = query.contains("watch=true");
+            let is_list = request.method() == http::Method::GET && !is_watch;
+            let (code, body) = if (verb == "list" && is_list) || (verb == "watch" && is_watch) {
+                let message = format!("pods is forbidden: User \"u\" cannot {verb} resource \"pods\"");
+                (403, json!({"kind": "Status", "status": "Failure", "message": message, "code": 403}))
+            } else if is_list {
+                (200, json!({"kind": "PodList", "metadata": {"resourceVersion": "1"}, "items": []}))
+            } else {
+                (200, json!({"kind": "Pod", "metadata": {"name": "p", "uid": "u"}}))
+            };
+            let body = kube::client::Body::from(body.to_string().into_bytes());
+            http::Response::builder().status(code).body(body)
+        });
+        Client::new(service, "default")
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_denied_watch_is_an_error_that_names_the_permission() {
+        for verb in ["list", "watch"] {
+            let namespace = Namespace::with_client("evictlab-nodes-a", denying(verb));
+            let pods = ProbePods::watch(namespace);
+            let (began, purpose) = (Instant::now(), "look".to_owned());
+            let pod = ProbePod { node: "n", purpose, image: "i", command: &[], timeout: POD_TIMEOUT };
+            let error = pods.wait_for_image(&pod).await.unwrap_err().to_string();
+            assert!(error.contains(&format!("permission to {verb} is denied: pods is forbidden")), "{error}");
+            assert!(began.elapsed() < Duration::from_secs(10), "{verb}: {:?}", began.elapsed());
+        }
     }
 
     fn waiting(reason: &str, message: &str) -> Pod {

@@ -1,15 +1,22 @@
 //! Properties of a node that its API server does not report.
 
 use evictlab_rules::CgroupVersion;
+use evictlab_rules::quantity::KIB;
 use k8s_openapi::api::core::v1::Pod;
 
 use super::error::ProbeError;
 use super::pod::{POD_TIMEOUT, ProbePod, ProbePods, container_status};
-use crate::meminfo::available_memory;
 
 /// Script of the pod. It exits with 0 on cgroup v2, whose root is the only one with this file. The
 /// termination message is the memory of the kernel, which may differ from that of the node.
 const SCRIPT: &str = "cat /proc/meminfo > /dev/termination-log; [ -e /sys/fs/cgroup/cgroup.controllers ]";
+
+/// Returns `MemAvailable` of `/proc/meminfo`, in bytes.
+pub fn available_memory(meminfo: &str) -> Option<u64> {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kib: u64 = line.trim().strip_suffix(" kB")?.trim().parse().ok()?;
+    kib.checked_mul(KIB)
+}
 
 /// Result of [`probe`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,8 +31,8 @@ pub(crate) struct ProbeResult {
 
 /// Runs a probe pod on a node.
 pub(crate) async fn probe(pods: &ProbePods, node: &str, image: &str) -> Result<ProbeResult, ProbeError> {
-    let name = format!("look-{node}");
-    let pod = ProbePod { node, name, image, command: &["sh", "-c", SCRIPT], timeout: POD_TIMEOUT };
+    let purpose = "look".to_owned();
+    let pod = ProbePod { node, purpose, image, command: &["sh", "-c", SCRIPT], timeout: POD_TIMEOUT };
     pods.run(&pod, parse_result).await
 }
 
@@ -51,6 +58,14 @@ fn preempts(pod: &Pod) -> bool {
 mod tests {
     use super::*;
     use serde_json::{Value, json};
+
+    #[test]
+    fn reads_available_memory() {
+        let meminfo = "MemTotal:       24000000 kB\nMemAvailable:   20480 kB\n";
+        assert_eq!(available_memory(meminfo), Some(20 << 20));
+        assert_eq!(available_memory("MemTotal: 1 kB\n"), None);
+        assert_eq!(available_memory("MemAvailable: 18446744073709551615 kB\n"), None);
+    }
 
     #[test]
     fn reads_exit_status_and_message() {

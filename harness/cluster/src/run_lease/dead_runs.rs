@@ -8,8 +8,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::api::ListParams;
 use kube::{Api, Client};
 
-use crate::node::has_not_ended;
-use crate::workload::Namespace;
+use crate::workload::{Namespace, has_not_ended};
 
 /// Number of namespaces whose pods are listed at a time.
 const MAX_LISTS: usize = 8;

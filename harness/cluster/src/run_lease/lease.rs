@@ -315,9 +315,10 @@ fn is_gone(error: &kube::Error) -> bool {
 }
 
 fn new_lease(run: &str, clock: ServerClock) -> Lease {
-    let owner = serde_json::to_string(&Owner::current()).unwrap_or_default();
-    let annotations =
-        [(OWNER_ANNOTATION.to_owned(), owner), (STATE_ANNOTATION.to_owned(), CLAIMING.to_owned())];
+    let annotations = [
+        (OWNER_ANNOTATION.to_owned(), Owner::current().to_json()),
+        (STATE_ANNOTATION.to_owned(), CLAIMING.to_owned()),
+    ];
     Lease {
         metadata: ObjectMeta {
             name: Some(LEASE_NAME.to_owned()),

@@ -5,10 +5,10 @@ use evictlab_rules::quantity::Quantity;
 use serde_json::Value;
 
 /// Memory limit of a container that states neither CPU nor memory.
-pub const DEFAULT_MEMORY_LIMIT: &str = "256Mi";
+const DEFAULT_MEMORY_LIMIT: &str = "256Mi";
 /// Limit on the disk usage of a pod that states none, set on its first container: the kubelet
 /// compares the usage of the whole pod with the sum of the limits of its containers.
-pub const DEFAULT_STORAGE_LIMIT: &str = "1Gi";
+const DEFAULT_STORAGE_LIMIT: &str = "1Gi";
 
 /// Adds limits to a pod spec. Requests stay as they are. Containers below a memory limit of the pod
 /// get none, and a container that states CPU or memory keeps these resources, and with them the QoS
@@ -37,7 +37,7 @@ pub fn add_default_limits(spec: &mut PodSpecManifest) {
 /// Adds a memory limit, in bytes, to each container without one. A BestEffort pod gets none: it
 /// would be Burstable. Stated requests stay as they are. Containers below a memory limit of the pod
 /// get none.
-pub fn add_memory_limit(spec: &mut PodSpecManifest, bytes: u64) {
+pub(super) fn add_memory_limit(spec: &mut PodSpecManifest, bytes: u64) {
     let has_limit =
         |resources: &ResourcesManifest| resources.limit("memory").is_some_and(|limit| limit.value() > 0);
     let of_containers = spec.all_containers().filter_map(|container| container.resources.as_ref());

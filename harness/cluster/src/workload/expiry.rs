@@ -7,6 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use serde_json::json;
 
 use super::namespace::{Namespace, StageError};
+use super::objects::uid_of;
 
 impl Namespace {
     /// Creates a Job without pods, which fails after `lifetime`. The cluster then deletes it at
@@ -32,7 +33,7 @@ impl Namespace {
             api_version: "batch/v1".to_owned(),
             kind: "Job".to_owned(),
             name: EXPIRY_NAME.to_owned(),
-            uid: created["metadata"]["uid"].as_str().unwrap_or_default().to_owned(),
+            uid: uid_of(&created).unwrap_or_default().to_owned(),
             ..OwnerReference::default()
         })
     }

@@ -11,9 +11,10 @@ use kube::api::{DeleteParams, ListParams, PostParams};
 use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
 
-use crate::api_error::{api_error_message, is_temporary_status, is_unavailable};
+use super::grace_period::GracePeriod;
+use crate::api_error::{api_error_message, is_busy, is_temporary_status, is_unavailable};
 use crate::owner::Owner;
-use crate::wait::{self, OUTAGE_TIMEOUT, Probe, StalledError, retry_while_unavailable};
+use crate::wait::{self, OUTAGE_TIMEOUT, Poll, StalledError, retry_while, retry_while_unavailable};
 
 /// Start of the names of namespaces.
 const NAME_PREFIX: &str = "evictlab-";
@@ -82,6 +83,10 @@ impl StageError {
 /// Maximum time until a new namespace accepts pods. On a slow host kube-controller-manager may lose
 /// its lease and restart.
 const READY_TIMEOUT: Duration = Duration::from_secs(180);
+
+/// Maximum time for which a request is sent again while the API server is busy. It asks clients to
+/// come back after a second.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Guards of a namespace in a cluster that evictlab does not manage, enforced by the API server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -194,9 +199,7 @@ impl Namespace {
             metadata: kube::core::ObjectMeta {
                 generate_name: Some(format!("{}-", prefix.trim_end_matches('-'))),
                 labels: Some(labels),
-                annotations: serde_json::to_string(&Owner::current())
-                    .ok()
-                    .map(|owner| [(OWNER_ANNOTATION.to_owned(), owner)].into()),
+                annotations: Some([(OWNER_ANNOTATION.to_owned(), Owner::current().to_json())].into()),
                 ..Default::default()
             },
             ..Default::default()
@@ -276,9 +279,9 @@ impl Namespace {
                 Err(kube::Error::Api(status))
                     if NOT_YET.iter().any(|reason| status.message.contains(reason)) =>
                 {
-                    Probe::Pending(status.message.clone())
+                    Poll::Pending(status.message.clone())
                 }
-                response => Probe::Done(response),
+                response => Poll::Done(response),
             }
         })
         .await;
@@ -316,19 +319,19 @@ impl Namespace {
             Err(source) => return Err(api_error("delete the namespace", source)),
         }
         let pods: Api<Pod> = Api::namespaced(self.client.clone(), &self.name);
-        let now = DeleteParams { grace_period_seconds: Some(0), ..Default::default() };
+        let now = delete_now();
         let delete = async || pods.delete_collection(&now, &ListParams::default()).await;
         retry_while_unavailable(timeout, delete)
             .await
             .map_err(|source| api_error("delete the pods", source))?;
         wait::until(timeout, Duration::from_millis(200), async || {
             match pods.list(&ListParams::default()).await {
-                Ok(listed) if listed.items.is_empty() => Probe::Done(Ok(())),
+                Ok(listed) if listed.items.is_empty() => Poll::Done(Ok(())),
                 Ok(listed) => {
-                    Probe::Pending(listed.iter().map(with_finalizers).collect::<Vec<_>>().join(", "))
+                    Poll::Pending(listed.iter().map(with_finalizers).collect::<Vec<_>>().join(", "))
                 }
-                Err(error) if is_unavailable(&error) => Probe::Pending(api_error_message(&error)),
-                Err(source) => Probe::Done(Err(api_error("list the pods", source))),
+                Err(error) if is_unavailable(&error) => Poll::Pending(api_error_message(&error)),
+                Err(source) => Poll::Done(Err(api_error("list the pods", source))),
             }
         })
         .await
@@ -341,7 +344,7 @@ impl Namespace {
     /// The API server refused the request, or was unavailable for [`OUTAGE_TIMEOUT`].
     pub(crate) async fn delete_pod_now(&self, pod: &str) -> Result<(), StageError> {
         let pods: Api<Pod> = Api::namespaced(self.client.clone(), &self.name);
-        let now = DeleteParams { grace_period_seconds: Some(0), ..DeleteParams::default() };
+        let now = delete_now();
         let delete = async || pods.delete(pod, &now).await;
         match retry_while_unavailable(OUTAGE_TIMEOUT, delete).await {
             Ok(_) => Ok(()),
@@ -350,29 +353,24 @@ impl Namespace {
         }
     }
 
-    /// Sends a request and retries it up to five times within 1.6 s while the server is busy (429,
-    /// 503). After another error, 504 too, the server may have carried out the request.
+    /// Sends a request, again while the server is busy and has not carried it out, for up to
+    /// [`BUSY_TIMEOUT`]. After another error, 504 too, the server may have carried out the request,
+    /// and would refuse to create an object twice.
     pub(super) async fn send(
         &self,
         request: http::request::Builder,
         content: &str,
         body: &Value,
     ) -> Result<Value, kube::Error> {
-        const ATTEMPTS: u32 = 6;
         let body = serde_json::to_vec(body).map_err(kube::Error::SerdeError)?;
         let request = request.header("Content-Type", content).body(body).map_err(kube::Error::HttpError)?;
-        let mut delay = Duration::from_millis(50);
-        for _ in 1..ATTEMPTS {
-            match self.client.request(request.clone()).await {
-                Err(kube::Error::Api(status)) if matches!(status.code, 429 | 503) => {
-                    tokio::time::sleep(delay).await;
-                    delay *= 2;
-                }
-                response => return response,
-            }
-        }
-        self.client.request(request).await
+        retry_while(BUSY_TIMEOUT, is_busy, async || self.client.request(request.clone()).await).await
     }
+}
+
+/// Parameters of the deletion of pods whose processes are killed at once.
+fn delete_now() -> DeleteParams {
+    DeleteParams { grace_period_seconds: Some(GracePeriod::NONE.seconds()), ..DeleteParams::default() }
 }
 
 fn labels(run: &str, guards: NamespaceGuards) -> BTreeMap<String, String> {
@@ -425,8 +423,8 @@ pub(super) fn api_error(operation: &str, source: kube::Error) -> StageError {
 
 pub(super) fn refused(verb: &'static str, object: &str, source: kube::Error) -> StageError {
     match source {
-        // From 500 on, the server failed; the object may be valid.
-        kube::Error::Api(status) if status.code < 500 => {
+        // The server is busy or failed; the object may be valid.
+        kube::Error::Api(status) if !is_temporary_status(status.code) => {
             StageError::Refused { verb, object: object.to_owned(), status }
         }
         source => api_error(&format!("{verb} {object}"), source),
@@ -435,7 +433,49 @@ pub(super) fn refused(verb: &'static str, object: &str, source: kube::Error) -> 
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
     use super::*;
+
+    /// An API server that answers the first `busy` requests with this status.
+    fn busy_server(busy: u32, code: u16, requests: &'static AtomicU32) -> Namespace {
+        requests.store(0, Ordering::Relaxed);
+        let service = tower::service_fn(move |_: http::Request<kube::client::Body>| async move {
+            let is_busy = requests.fetch_add(1, Ordering::Relaxed) < busy;
+            let (code, body) = match is_busy {
+                true => {
+                    (code, json!({"kind": "Status", "status": "Failure", "message": "busy", "code": code}))
+                }
+                false => (200, json!({"kind": "Pod", "metadata": {"name": "p"}})),
+            };
+            let body = kube::client::Body::from(body.to_string().into_bytes());
+            http::Response::builder().status(code).body(body)
+        });
+        Namespace::with_client("evictlab-a", Client::new(service, "default"))
+    }
+
+    /// A case must not report the answer of a busy server as a rejection of its object.
+    #[tokio::test(start_paused = true)]
+    async fn a_busy_server_is_asked_again_and_has_not_rejected_the_object() {
+        static REQUESTS: AtomicU32 = AtomicU32::new(0);
+        let pod = json!({"kind": "Pod", "metadata": {"name": "p"}});
+        // Busy answers, their status, whether the pod is created, and whether the error may pass.
+        let rows = [
+            (5, 429, Ok(())),
+            (5, 503, Ok(())),
+            (u32::MAX, 429, Err(true)),
+            (u32::MAX, 503, Err(true)),
+            (1, 500, Err(true)),
+            (1, 409, Err(false)),
+        ];
+        for (busy, code, expected) in rows {
+            let created = busy_server(busy, code, &REQUESTS).create_pod(&pod).await;
+            let result = created.map(drop).map_err(|error| matches!(error, StageError::Api { .. }));
+            assert_eq!(result, expected, "{code}");
+            let is_repeated = REQUESTS.load(Ordering::Relaxed) > 1;
+            assert_eq!(is_repeated, matches!(code, 429 | 503), "{code}");
+        }
+    }
 
     #[test]
     fn remaining_namespaces_state_what_keeps_them() {

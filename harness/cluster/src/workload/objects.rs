@@ -16,6 +16,7 @@ use kube::api::{
 use kube::core::GroupVersionKind;
 use serde_json::{Value, json};
 
+use super::grace_period::GracePeriod;
 use super::namespace::{Namespace, StageError, api_error, refused};
 
 impl Namespace {
@@ -50,10 +51,15 @@ impl Namespace {
         patched.map(drop).map_err(|source| refused_change("patch", object, source))
     }
 
-    /// Deletes an object, and in the background what it owns. `grace` is the grace period of a pod
-    /// in seconds; by default its own.
-    pub async fn delete_object(&self, object: &ObjectName, grace: Option<u32>) -> Result<(), StageError> {
-        let params = DeleteParams { grace_period_seconds: grace, ..DeleteParams::background() };
+    /// Deletes an object, and in the background what it owns. `grace` is the grace period of a pod,
+    /// by default its own.
+    pub async fn delete_object(
+        &self,
+        object: &ObjectName,
+        grace: Option<GracePeriod>,
+    ) -> Result<(), StageError> {
+        let grace_period_seconds = grace.map(GracePeriod::seconds);
+        let params = DeleteParams { grace_period_seconds, ..DeleteParams::background() };
         let deleted = self.objects_of(object.kind).delete(object.name.as_str(), &params).await;
         deleted.map(drop).map_err(|source| refused_change("delete", object, source))
     }
@@ -82,7 +88,13 @@ impl Namespace {
     pub async fn evict_pod(&self, pod: &str) -> Result<(), StageError> {
         let pods: Api<Pod> = Api::namespaced(self.client.clone(), &self.name);
         let evicted = pods.evict(pod, &EvictParams::default()).await;
-        evicted.map(drop).map_err(|source| refused("evict", &format!("pod {pod}"), source))
+        evicted.map(drop).map_err(|source| match source {
+            // A pod disruption budget forbids the eviction.
+            kube::Error::Api(status) if status.code == 429 => {
+                StageError::Refused { verb: "evict", object: format!("pod {pod}"), status }
+            }
+            source => refused("evict", &format!("pod {pod}"), source),
+        })
     }
 }
 
@@ -203,6 +215,11 @@ pub fn kind_and_name(manifest: &Value) -> (&str, &str) {
     (kind.unwrap_or_default(), name.unwrap_or_default())
 }
 
+/// Returns `metadata.uid` of an object.
+pub(crate) fn uid_of(object: &Value) -> Option<&str> {
+    object.get("metadata")?.get("uid")?.as_str()
+}
+
 /// Describes an object in an error, such as `deployment web`.
 fn describe(manifest: &Value) -> String {
     let (kind, name) = kind_and_name(manifest);
@@ -215,6 +232,12 @@ pub fn without_managed_fields(mut object: Value) -> Value {
         metadata.remove("managedFields");
     }
     object
+}
+
+/// Returns whether a pod has not ended; it may not have started either.
+pub(crate) fn has_not_ended(pod: &Pod) -> bool {
+    let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
+    !matches!(phase, Some("Failed" | "Succeeded"))
 }
 
 #[cfg(test)]

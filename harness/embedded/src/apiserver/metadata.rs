@@ -1,5 +1,6 @@
 //! Object metadata: names, namespaces, server-set fields, finalizers.
 
+use evictlab_rules::pod::CONFIG_MIRROR_ANNOTATION;
 use serde_json::{Map, Value, json};
 
 use super::field_errors::{FieldErrors, FieldPath};
@@ -189,7 +190,7 @@ pub(super) fn text<'a>(object: &'a Value, field: &str) -> &'a str {
 
 /// Returns true for mirror pods, which represent static pods.
 pub(super) fn is_mirror_pod(pod: &Value) -> bool {
-    pod.annotation("kubernetes.io/config.mirror").is_some()
+    pod.annotation(CONFIG_MIRROR_ANNOTATION).is_some()
 }
 
 fn fields(object: &mut Value) -> &mut Map<String, Value> {

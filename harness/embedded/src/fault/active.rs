@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use evictlab_fault::{Event, Fault};
+use evictlab_fault::{EventSelector, Fault};
 
 use crate::sim::{Broadcast, Subscription, Time};
 
@@ -260,6 +260,6 @@ impl FaultScope {
     }
 }
 
-fn matches_event(event: &Event, reason: &str, hits: u32) -> bool {
+fn matches_event(event: &EventSelector, reason: &str, hits: u32) -> bool {
     event.reason == reason && event.times.is_none_or(|times| hits < times)
 }

@@ -2,11 +2,11 @@
 
 use std::io::Write;
 
-use crate::markdown::same_outcome;
+use crate::attention::{needs_attention, same_outcome};
+use crate::run_event::{CaseInfo, RunEvent, RunEventKind};
 use crate::run_state::{EndedCase, RunState};
 use crate::sink::{Report, ReportError};
-use crate::stream::{CaseInfo, RunEvent, RunEventKind};
-use crate::words::{needs_attention, visible};
+use crate::text::visible;
 use evictlab_judge::Verdict;
 
 /// Number of annotations of each level that GitHub shows for a step; it drops the others silently.

@@ -8,14 +8,16 @@ use std::path::PathBuf;
 use evictlab_rules::quantity::{KIB, MIB};
 use maud::html;
 
+use crate::attention::AttentionGroups;
 use crate::baseline_changes::BaselineChanges;
 use crate::known_bugs::known_bugs;
-use crate::markdown::{self, AttentionGroups};
+use crate::markdown;
 use crate::matrix::matrix;
+use crate::repro_command::write_repro_commands;
 use crate::run_dir::RunDir;
 use crate::run_state::{Cluster, Creation, EndedCase, RunState};
 use crate::sink::{Report, ReportError};
-use crate::words::{code_block, visible};
+use crate::text::{code_block, visible};
 
 /// Maximum size of the summary of a step, in bytes: GitHub drops a summary over 1 MiB.
 const MAX_SUMMARY_BYTES: usize = (MIB - KIB) as usize;
@@ -133,7 +135,7 @@ fn case_details(state: &RunState, ended: &EndedCase, others: &[&EndedCase]) -> S
     markdown::write_identical_attempts(&mut text, ended, others);
     // The path is relative to the run directory, as in the artifact of the job.
     markdown::write_evidence_path(&mut text, &RunDir::relative(), &ended.id);
-    markdown::write_repro_commands(&mut text, state, &ended.id);
+    write_repro_commands(&mut text, state, &ended.id);
     text
 }
 

@@ -7,10 +7,10 @@ use std::io::Write;
 use super::annotations::escape;
 use crate::output_options::OutputOptions;
 use crate::run_dir::RunDir;
+use crate::run_event::RunEvent;
 use crate::run_state::RunState;
 use crate::sink::{Report, ReportError};
-use crate::stream::RunEvent;
-use crate::summary::{attention_groups, run_totals};
+use crate::summary::{LOG_COLUMNS, SummaryParts};
 use crate::terminal::{LogFormatter, colour_markdown};
 
 /// Writes the log.
@@ -60,11 +60,12 @@ impl<W: Write + Send> Report for GithubLog<W> {
     }
 
     fn finish(mut self: Box<Self>, run: &RunState) -> Result<(), ReportError> {
-        for (title, text) in attention_groups(run, Some(&self.run_dir)) {
+        let SummaryParts { overview, attention, closing } =
+            SummaryParts::of(run, Some(&self.run_dir), self.options.verbosity, LOG_COLUMNS);
+        for (title, text) in attention {
             self.write_group(Some(&title), &text)?;
         }
-        let totals = run_totals(run, Some(&self.run_dir), self.options.verbosity);
-        self.write_group(None, &totals)?;
+        self.write_group(None, &(overview + &closing))?;
         Ok(self.out.flush()?)
     }
 }

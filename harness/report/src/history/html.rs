@@ -52,6 +52,7 @@ fn square(outcome: &PastResult) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::BackendName;
     use crate::history::SeriesChange;
     use evictlab_judge::Verdict;
 
@@ -67,7 +68,7 @@ mod tests {
         let series = Series {
             case: "message/a".to_owned(),
             kubelet: "v1.32".to_owned(),
-            backend: "kind".to_owned(),
+            backend: BackendName::Kind,
             outcomes: vec![outcome(Verdict::Passed), outcome(Verdict::Failed)],
             pass_rate: Some(0.5),
             seconds: [None, Some(8.2)],

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::series::{History, PastResult, Series, SeriesChange};
 use crate::symbols::{NOT_RUN, legend, symbol as symbol_of};
-use crate::words::{count, duration, inert_markdown, markdown_table, visible};
+use crate::text::{count, duration, inert_markdown, markdown_table, visible};
 use evictlab_judge::Verdict;
 
 /// Maximum number of executions that are shown of a case, the newest.
@@ -49,7 +49,7 @@ pub fn history_table(history: &History, all: bool) -> String {
     visible(&text).into_owned()
 }
 
-/// Returns whether a case changed, or did not always succeed.
+/// Returns true if a case changed, or did not always succeed.
 fn is_notable(series: &Series) -> bool {
     let is_success = |outcome: &PastResult| outcome.verdict.is_success();
     series.change != SeriesChange::Stable || !series.outcomes.iter().all(is_success)
@@ -89,6 +89,7 @@ pub(super) fn describe(change: SeriesChange) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::BackendName;
 
     fn series(case: &str, verdicts: &[Verdict], change: SeriesChange) -> Series {
         let outcome = |verdict: &Verdict| PastResult {
@@ -101,7 +102,7 @@ mod tests {
         Series {
             case: case.to_owned(),
             kubelet: "v1.32".to_owned(),
-            backend: "kind".to_owned(),
+            backend: BackendName::Kind,
             outcomes: verdicts.iter().map(outcome).collect(),
             pass_rate: Some(0.5),
             seconds: [Some(8.2), Some(70.0)],

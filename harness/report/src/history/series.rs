@@ -7,9 +7,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::fisher::{Counts, probability_of_more_failures};
+use crate::backend_name::BackendName;
 use crate::median::median;
 use crate::recorded::RecordedRun;
-use crate::run_state::{EndedCase, RunState};
+use crate::run_state::{EndedCase, RunStart, RunState};
 use evictlab_judge::Verdict;
 
 /// Highest p-value of a significant change, as in Sippy's component readiness.
@@ -52,7 +53,7 @@ pub enum SeriesChange {
 }
 
 impl SeriesChange {
-    /// Returns whether the case fails now, or fails more often, than before.
+    /// Returns true if the case fails now, or fails more often, than before.
     pub fn is_worse(self) -> bool {
         matches!(self, Self::NewlyFailing(_) | Self::Regressed(_))
     }
@@ -66,9 +67,8 @@ pub struct Series {
     pub case: String,
     /// Minor version of the kubelets, `v1.32`, or the label of another kubelet.
     pub kubelet: String,
-    /// Backend of the runs: `embedded`, `kind` or `existing`. A model and real kubelets differ in
-    /// their verdicts and durations.
-    pub backend: String,
+    /// Backend of the runs. A model and real kubelets differ in their verdicts and durations.
+    pub backend: BackendName,
     /// The executions, oldest first; without skipped ones.
     pub outcomes: Vec<PastResult>,
     /// Share of successes among the conclusive executions, from 0 to 1; `None` without any.
@@ -99,11 +99,13 @@ impl History {
         states.sort_by_key(|state| state.run.as_ref().map(|run| run.real_start));
         let mut all: BTreeMap<SeriesKey, Vec<Vec<PastResult>>> = BTreeMap::new();
         for state in &states {
+            let Some(run) = &state.run else { continue };
             let mut of_run: BTreeMap<SeriesKey, Vec<PastResult>> = BTreeMap::new();
-            let conclusive = |ended: &&EndedCase| ended.result.verdict != Verdict::Skipped;
-            for ended in state.ended.iter().filter(conclusive) {
-                let (key, outcome) = (SeriesKey::of(state, ended), outcome(state, ended));
-                of_run.entry(key).or_default().extend(outcome);
+            let was_executed = |ended: &&EndedCase| ended.result.verdict != Verdict::Skipped;
+            for ended in state.ended.iter().filter(was_executed) {
+                let (case, kubelet) = (ended.id.suite_and_case(), state.row_name(&ended.id.kubelet));
+                let key = SeriesKey { case, kubelet, backend: run.backend };
+                of_run.entry(key).or_default().push(PastResult::new(run, ended));
             }
             for (key, outcomes) in of_run {
                 all.entry(key).or_default().push(outcomes);
@@ -124,30 +126,24 @@ impl History {
     }
 }
 
-/// What the executions of a series have in common.
+/// Key of a series: its executions have the same case, kubelet and backend.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct SeriesKey {
     case: String,
     kubelet: String,
-    backend: String,
+    backend: BackendName,
 }
 
-impl SeriesKey {
-    fn of(state: &RunState, ended: &EndedCase) -> Self {
-        let backend = state.run.as_ref().map(|run| run.backend.clone()).unwrap_or_default();
-        Self { case: ended.id.suite_and_case(), kubelet: state.row_name(&ended.id.kubelet), backend }
+impl PastResult {
+    fn new(run: &RunStart, ended: &EndedCase) -> Self {
+        Self {
+            run: run.id.clone(),
+            at: run.real_start,
+            kubelet: ended.id.kubelet.clone(),
+            verdict: ended.result.verdict,
+            seconds: ended.seconds,
+        }
     }
-}
-
-fn outcome(state: &RunState, ended: &EndedCase) -> Option<PastResult> {
-    let run = state.run.as_ref()?;
-    Some(PastResult {
-        run: run.id.clone(),
-        at: run.real_start,
-        kubelet: ended.id.kubelet.clone(),
-        verdict: ended.result.verdict,
-        seconds: ended.seconds,
-    })
 }
 
 impl Series {
@@ -173,7 +169,7 @@ fn counts(outcomes: &[PastResult]) -> Counts {
     Counts { passed: number(true), failed: number(false) }
 }
 
-/// Returns whether a verdict is a success; `None` if it is not conclusive.
+/// Returns true if a verdict is a success; `None` if it is not conclusive.
 fn is_success(verdict: Verdict) -> Option<bool> {
     verdict.is_conclusive().then(|| verdict.is_success())
 }
@@ -206,13 +202,13 @@ mod tests {
     use crate::{JsonLines, RunDir, RunEventKind, fixtures};
 
     /// A run of one case on a patch version of 1.32.
-    fn recorded(backend: &str, patch: u32, verdict: Verdict) -> RecordedRun {
+    fn recorded(backend: BackendName, patch: u32, verdict: Verdict) -> RecordedRun {
         let kubelet = format!("v1.32.{patch}");
         let mut started = fixtures::run_started(&[&kubelet], &["a"]);
         let RunEventKind::RunStarted { backend: of_run, .. } = &mut started else {
             unreachable!("it started")
         };
-        backend.clone_into(of_run);
+        *of_run = backend;
         let events = [started, fixtures::case_ended("a", &kubelet, 1, verdict, "why")];
         let events = events.map(|what| fixtures::event(f64::from(patch), what));
         let dir = tempfile::tempdir().unwrap();
@@ -223,8 +219,10 @@ mod tests {
 
     /// Runs of one case, one for each verdict, with one patch version more in each.
     fn history(verdicts: &[Verdict], recent: usize) -> History {
-        let runs: Vec<RecordedRun> =
-            (0..).zip(verdicts).map(|(patch, verdict)| recorded("kind", patch, *verdict)).collect();
+        let runs: Vec<RecordedRun> = (0..)
+            .zip(verdicts)
+            .map(|(patch, verdict)| recorded(BackendName::Kind, patch, *verdict))
+            .collect();
         History::new(&runs, Some(recent))
     }
 
@@ -236,7 +234,10 @@ mod tests {
         let runs: Vec<RecordedRun> = (0..)
             .zip(on_kind)
             .flat_map(|(night, verdict)| {
-                [recorded("embedded", 2 * night, Passed), recorded("kind", 2 * night + 1, verdict)]
+                [
+                    recorded(BackendName::Embedded, 2 * night, Passed),
+                    recorded(BackendName::Kind, 2 * night + 1, verdict),
+                ]
             })
             .collect();
         let history = History::new(&runs, None);

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::source::{Cell, Source};
-use crate::stream::CaseId;
+use crate::run_event::CaseId;
 use evictlab_judge::{CaseResult, Phase, Verdict};
 
 /// The attempts of all runs, numbered on.

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use super::attempts::Attempts;
 use super::source::{Cell, Source};
-use crate::stream::{CaseId, RunEvent, RunEventKind};
+use crate::run_event::{CaseId, RunEvent, RunEventKind};
 use evictlab_judge::Verdict;
 
 /// Merges the events of runs by their time, without their starts and ends. Each run's events keep

@@ -7,9 +7,9 @@ use evictlab_rules::KubeletVersion;
 use super::error::MergeError;
 use super::source::Source;
 use crate::baseline::Baseline;
+use crate::run_event::{CaseInfo, FlakyResult, Model, RunEventKind};
 use crate::run_state::RunStart;
-use crate::stream::{CaseInfo, FlakyResult, Model, RunEventKind};
-use crate::words::count;
+use crate::text::count;
 
 /// Number of run ids in the id of a merged run.
 const MAX_IDS: usize = 3;
@@ -23,14 +23,14 @@ pub(super) fn merged_start(
     baseline: Option<&Baseline>,
 ) -> Result<RunEventKind, MergeError> {
     let starts: Vec<&RunStart> = sources.iter().map(Source::start).collect();
-    ensure_same(sources, "backend", |start| start.backend.clone())?;
+    ensure_same(sources, "backend", |start| start.backend.to_string())?;
     ensure_same(sources, "model", |start| start.model.as_ref().map_or("none".to_owned(), describe_model))?;
     let kubelets = kubelets(&starts);
     let is_strict = starts.iter().any(|start| start.flaky_result == FlakyResult::Fail);
     Ok(RunEventKind::RunStarted {
         run: merged_id(&starts),
         evictlab: versions(&starts).join(", "),
-        backend: starts[0].backend.clone(),
+        backend: starts[0].backend,
         model: merged_model(&starts),
         cases: cases(&starts, &kubelets, baseline),
         kubelet_args: kubelet_args(&starts),

@@ -16,10 +16,10 @@ use super::plan::{merged_start, missing_shards, versions};
 use super::source::Source;
 use crate::baseline::Baseline;
 use crate::run_dir::RunDir;
+use crate::run_event::{RunEvent, RunEventKind};
 use crate::run_state::RunStart;
 use crate::sink::{Finished, Report, ReportError, replay};
-use crate::stream::{RunEvent, RunEventKind};
-use crate::words::count;
+use crate::text::count;
 
 /// Runs that were read and become one.
 pub struct Merge {

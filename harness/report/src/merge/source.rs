@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use crate::recorded::{RecordedRunError, read_events};
 use crate::run_dir::RunDir;
+use crate::run_event::{CaseId, CaseInfo, RunEvent};
 use crate::run_state::{RunStart, RunState};
-use crate::stream::{CaseId, CaseInfo, RunEvent};
 
 /// A run to merge: its events, and the state after them.
 pub(super) struct Source {

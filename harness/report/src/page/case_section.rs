@@ -8,8 +8,8 @@ use super::rendered::render;
 use super::verdict::{anchor, class};
 use crate::markdown::write_case_details;
 use crate::run_state::{EndedCase, RunState};
+use crate::text::duration;
 use crate::timeline::{Timeline, inline_svg};
-use crate::words::duration;
 use evictlab_evidence::{Observations, Recorded};
 use evictlab_judge::Check;
 

@@ -7,11 +7,11 @@ use maud::{Markup, html};
 use super::evidence_links::EvidenceBase;
 use super::shell::html_document;
 use super::{case_section, matrix};
+use crate::attention::needs_attention;
 use crate::markdown::{model_notice, totals};
 use crate::recorded::{RecordedRun, RecordedRunError};
 use crate::run_state::{Creation, EndedCase, RunStart, RunState};
 use crate::timeline;
-use crate::words::needs_attention;
 use evictlab_judge::Verdict;
 
 /// Maximum size of the cases that are shown with their evidence. Beyond it, a case has its reason,
@@ -107,7 +107,7 @@ fn run_facts(run: &RunStart, state: &RunState) -> Markup {
 mod tests {
     use super::*;
     use crate::page::SCRIPT;
-    use crate::{Evidence, JsonLines, RunDir, fixtures};
+    use crate::{EvidenceWriter, JsonLines, RunDir, fixtures};
 
     fn render_first(events: usize) -> String {
         let dir = tempfile::tempdir().unwrap();
@@ -115,7 +115,7 @@ mod tests {
         let all = fixtures::full_run();
         let first = &all[..events.min(all.len())];
         fixtures::deliver(&mut JsonLines::create(&run_dir).unwrap(), first);
-        fixtures::deliver(&mut Evidence::new(run_dir), first);
+        fixtures::deliver(&mut EvidenceWriter::new(run_dir), first);
         page(&RecordedRun::read(dir.path()).unwrap(), &EvidenceBase::none()).unwrap()
     }
 
@@ -153,7 +153,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let run_dir = RunDir::at(dir.path()).unwrap();
         fixtures::deliver(&mut JsonLines::create(&run_dir).unwrap(), &fixtures::full_run());
-        fixtures::deliver(&mut Evidence::new(run_dir), &fixtures::full_run());
+        fixtures::deliver(&mut EvidenceWriter::new(run_dir), &fixtures::full_run());
         let run = RecordedRun::read(dir.path()).unwrap();
         let with_details = |max: usize| -> Vec<String> {
             let sections = case_sections(&run, &EvidenceBase::none(), max).unwrap();

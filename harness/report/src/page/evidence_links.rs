@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::evidence_files;
 use crate::run_dir::RunDir;
-use crate::stream::CaseId;
+use crate::run_event::CaseId;
 
 /// Files with a link, in this order; `summary.md` is the text for an issue.
 const FILES: [&str; 7] = [

@@ -4,9 +4,9 @@ use maud::{Markup, html};
 
 use super::shell::search_field;
 use super::verdict::verdict;
+use crate::attention::needs_attention;
+use crate::run_event::CaseInfo;
 use crate::run_state::RunState;
-use crate::stream::CaseInfo;
-use crate::words::needs_attention;
 use evictlab_judge::Verdict;
 
 /// Renders the table and its filters. The filters are CSS only, without scripts.

@@ -2,8 +2,9 @@
 
 use maud::{Markup, html};
 
+use crate::attention::needs_attention;
 use crate::run_state::EndedCase;
-use crate::words::{duration, needs_attention};
+use crate::text::duration;
 use evictlab_judge::Verdict;
 
 /// CSS classes of a verdict.

@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use super::message_shape::shapes;
 use crate::baseline::version;
 use crate::recorded::{RecordedRun, RecordedRunError};
+use crate::run_event::CaseId;
 use crate::run_state::EndedCase;
-use crate::stream::CaseId;
 use evictlab_judge::{CaseResult, Verdict};
 use evictlab_rules::{CgroupVersion, KubeletVersion};
 
@@ -175,7 +175,7 @@ impl KubeletResults {
 }
 
 impl CaseResults {
-    /// Returns whether an execution has a conclusive verdict.
+    /// Returns true if an execution has a conclusive verdict.
     pub(super) fn is_conclusive(&self) -> bool {
         self.verdicts.keys().any(|verdict| verdict.is_conclusive())
     }
@@ -188,7 +188,7 @@ impl CaseResults {
     }
 }
 
-/// Reports whether a label, such as `v1.36.2-2`, is that of a further kubelet with the version of
+/// Returns true if a label, such as `v1.36.2-2`, is that of a further kubelet with the version of
 /// another.
 fn is_numbered(label: &str, labels: &[String]) -> bool {
     let numbered = label.rsplit_once('-').filter(|(_, number)| number.parse::<u32>().is_ok());
@@ -209,13 +209,13 @@ fn cgroup(run: &RecordedRun, ended: &[&EndedCase]) -> Result<Option<String>, Rec
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Evidence, JsonLines, RunDir, fixtures};
+    use crate::{EvidenceWriter, JsonLines, RunDir, fixtures};
 
     fn recorded(dir: &Path) -> RecordedRun {
         let run_dir = RunDir::at(dir).unwrap();
         let events = fixtures::full_run();
         fixtures::deliver(&mut JsonLines::create(&run_dir).unwrap(), &events);
-        fixtures::deliver(&mut Evidence::new(run_dir), &events);
+        fixtures::deliver(&mut EvidenceWriter::new(run_dir), &events);
         RecordedRun::read(dir).unwrap()
     }
 

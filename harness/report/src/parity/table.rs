@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use super::agreement::{Agreement, CaseAgreement, KubeletParity};
-use crate::words::{code_block, count, inert_markdown, markdown_table, visible};
+use crate::text::{code_block, count, inert_markdown, markdown_table, visible};
 use evictlab_judge::Verdict;
 
 /// Renders a row for each kubelet.

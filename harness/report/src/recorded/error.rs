@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use crate::run_dir::LATEST_RUN;
+
 /// Path of the events in a run directory.
 pub(super) const EVENTS_FILE: &str = "artifacts/events.jsonl";
 
@@ -42,7 +44,7 @@ pub enum RecordedRunError {
 
 fn where_runs_are(runs: &[PathBuf]) -> String {
     match runs {
-        [] => "name the directory of a run, such as results/latest".to_owned(),
+        [] => format!("name the directory of a run, such as {LATEST_RUN}"),
         runs => {
             let runs: Vec<String> = runs.iter().map(|run| run.display().to_string()).collect();
             format!("name one of the runs that the directory contains: {}", runs.join(", "))

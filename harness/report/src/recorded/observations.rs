@@ -40,8 +40,8 @@ impl CaseDir<'_> {
     }
 }
 
-/// Reads the files of [`Evidence`](crate::Evidence) in the directory of a case, which is below that
-/// of its run; `None` without `facts.yaml`, which every case with evidence has.
+/// Reads the files of [`EvidenceWriter`](crate::EvidenceWriter) in the directory of a case, which
+/// is below that of its run; `None` without `facts.yaml`, which every case with evidence has.
 pub(super) fn read_observations(run: &Path, path: &Path) -> Result<Option<Observations>, RecordedRunError> {
     let dir = CaseDir { run, path };
     let Some(facts) = documents(dir, evidence_files::FACTS)? else { return Ok(None) };

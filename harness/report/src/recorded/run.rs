@@ -9,16 +9,17 @@ use std::sync::Arc;
 use super::error::{EVENTS_FILE, RecordedRunError};
 use super::lines::Lines;
 use super::observations::read_observations;
+use crate::backend_name::BackendName;
 use crate::confined::open_below;
 use crate::run_dir::RunDir;
+use crate::run_event::{CaseId, CaseInfo, RunEvent, RunEventKind};
 use crate::run_state::{EndedCase, RunState};
 use crate::sink::{Finished, Report, replay};
-use crate::stream::{CaseId, CaseInfo, RunEvent, RunEventKind};
 use evictlab_evidence::Observations;
 use evictlab_judge::Verdict;
 
 /// The selection that runs the unsuccessful cases of a run again.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Unsuccessful {
     /// The cases that a name selects, as `suite/case`.
     pub cases: Vec<String>,
@@ -27,8 +28,8 @@ pub struct Unsuccessful {
     /// Their kubelets by label, with the `--kubelet` argument of each; `None` if it is not known.
     /// The argument can name a program or an image, and the run may be a stranger's.
     pub kubelets: BTreeMap<String, Option<String>>,
-    /// Name of the backend.
-    pub backend: String,
+    /// Backend of the run.
+    pub backend: BackendName,
 }
 
 /// A run read from its directory.
@@ -77,17 +78,17 @@ impl RecordedRun {
         }
     }
 
-    /// Returns whether the run ended.
+    /// Returns true if the run ended.
     pub fn is_over(&self) -> bool {
         self.state.end.is_some()
     }
 
-    /// Returns what to run again: cases that are `failed`, `error` or `inconclusive` on a kubelet,
-    /// or have no verdict there.
+    /// Returns the selection that runs cases again that are `failed`, `error` or
+    /// `inconclusive` on a kubelet, or have no verdict there.
     pub fn unsuccessful(&self) -> Unsuccessful {
-        let mut found = Unsuccessful::default();
-        let Some(run) = &self.state.run else { return found };
-        found.backend.clone_from(&run.backend);
+        let run = self.state.run.as_ref().expect("`with_state` checked that the run started");
+        let (cases, paths, kubelets) = (Vec::new(), Vec::new(), BTreeMap::new());
+        let mut found = Unsuccessful { cases, paths, kubelets, backend: run.backend };
         for info in &run.cases {
             let needs_rerun = |kubelet: &&String| self.needs_rerun(info, kubelet);
             let kubelets: Vec<&String> = run.kubelets.iter().filter(needs_rerun).collect();
@@ -187,13 +188,13 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::{Evidence, JsonLines, fixtures};
+    use crate::{EvidenceWriter, JsonLines, fixtures};
 
     fn write_run(dir: &Path) {
         let run_dir = RunDir::at(dir).unwrap();
         let events = fixtures::full_run();
         fixtures::deliver(&mut JsonLines::create(&run_dir).unwrap(), &events);
-        fixtures::deliver(&mut Evidence::new(run_dir), &events);
+        fixtures::deliver(&mut EvidenceWriter::new(run_dir), &events);
     }
 
     #[test]

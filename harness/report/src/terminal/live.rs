@@ -11,12 +11,13 @@ use super::region::{Times, draw_region};
 use super::screen::Screen;
 use super::style::Line;
 use super::summary::summary_text;
+use crate::attention::needs_attention;
+use crate::backend_name::BackendName;
 use crate::output_options::{OutputOptions, Verbosity};
 use crate::run_dir::RunDir;
+use crate::run_event::{RunEvent, RunEventKind};
 use crate::run_state::RunState;
 use crate::sink::{Report, ReportError};
-use crate::stream::{RunEvent, RunEventKind};
-use crate::words::needs_attention;
 
 /// Minimum time between two drawings without a permanent line: a model sends thousands of events.
 const REDRAW_INTERVAL: Duration = Duration::from_millis(100);
@@ -116,7 +117,7 @@ impl<W: Write + Send> Report for LiveTerminal<W> {
     }
 }
 
-/// Returns whether an event gets a permanent line: the start of the run, and all that needs
+/// Returns true if an event gets a permanent line: the start of the run, and all that needs
 /// attention. The region shows the others.
 fn is_permanent(what: &RunEventKind, run: &RunState) -> bool {
     match what {
@@ -128,7 +129,9 @@ fn is_permanent(what: &RunEventKind, run: &RunState) -> bool {
         | RunEventKind::ClusterReady { .. }
         | RunEventKind::RunEnded { .. } => false,
         // On an existing cluster, the steps name nodes that are not used.
-        RunEventKind::ClusterStep { .. } => run.run.as_ref().is_some_and(|run| run.backend == "existing"),
+        RunEventKind::ClusterStep { .. } => {
+            run.run.as_ref().is_some_and(|run| run.backend == BackendName::Existing)
+        }
         RunEventKind::ClusterDeleted { kept, error, .. } => kept.is_some() || error.is_some(),
         RunEventKind::CaseEnded { result, .. } => needs_attention(result.verdict),
         RunEventKind::RunStarted { .. }

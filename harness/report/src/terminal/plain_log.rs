@@ -7,12 +7,13 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::style::{Line, Style};
 use super::summary::write_summary;
+use crate::attention::needs_attention;
 use crate::output_options::{OutputOptions, Verbosity};
 use crate::run_dir::RunDir;
+use crate::run_event::{CaseId, CaseInfo, RunEvent, RunEventKind};
 use crate::run_state::{RunState, retry_text};
 use crate::sink::{Report, ReportError};
-use crate::stream::{CaseId, CaseInfo, RunEvent, RunEventKind};
-use crate::words::{count, duration, first_of, needs_attention};
+use crate::text::{count, duration, first_of};
 use evictlab_judge::{CaseResult, Phase, Verdict};
 
 /// Minimum time between two progress lines of a case in one phase.
@@ -122,7 +123,7 @@ impl LogFormatter {
         self.case_width = longest(&mut cases.iter().map(|info| info.case.as_str())).unwrap_or(0);
     }
 
-    /// Returns whether a progress line of a case is due.
+    /// Returns true if a progress line of a case is due.
     fn is_due(&self, id: &CaseId, phase: Phase, at: Timestamp) -> bool {
         self.progress
             .get(id)

@@ -5,8 +5,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::style::{Line, Style};
+use crate::attention::needs_attention;
 use crate::run_state::{Cluster, RunStart, RunState, RunningCase};
-use crate::words::{count, needs_attention};
+use crate::text::count;
 use evictlab_judge::Verdict;
 
 /// Maximum number of lines of the region. A run on many nodes leaves room for failures above it.

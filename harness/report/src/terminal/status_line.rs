@@ -12,7 +12,7 @@ use super::screen::Screen;
 use super::style::{Line, Style};
 use crate::output_options::Verbosity;
 use crate::terminal_caps::TerminalCaps;
-use crate::words::without_workflow_commands;
+use crate::text::without_workflow_commands;
 
 /// Number of lines about a count, if they cannot be redrawn.
 const COUNT_LINES: usize = 10;

@@ -1,7 +1,7 @@
 //! Text with colours and without control characters.
 
 use crate::symbols;
-use crate::words::{truncate, without_workflow_commands};
+use crate::text::{truncate, without_workflow_commands};
 use unicode_width::UnicodeWidthStr;
 
 use evictlab_judge::Verdict;
@@ -170,7 +170,7 @@ fn strip_controls(text: &str) -> String {
     text.trim().chars().map(|c| if controls_terminal(c) { ' ' } else { c }).collect()
 }
 
-/// Returns whether a character moves the cursor, or reverses the direction of what follows.
+/// Returns true if a character moves the cursor, or reverses the direction of what follows.
 fn controls_terminal(c: char) -> bool {
     c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
@@ -232,7 +232,7 @@ fn matrix_row(row: &str, colour: bool) -> String {
     format!("{edge}|{name}|{rest}")
 }
 
-/// Returns whether a cell contains the verdicts of the compact matrix.
+/// Returns true if a cell contains the verdicts of the compact matrix.
 fn is_symbols(cell: &str) -> bool {
     !cell.is_empty() && cell.chars().all(|c| c == symbols::NOT_RUN || symbols::verdict(c).is_some())
 }

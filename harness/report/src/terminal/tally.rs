@@ -7,12 +7,13 @@ use jiff::Timestamp;
 
 use super::plain_log::LogFormatter;
 use super::summary::write_summary;
+use crate::attention::needs_attention;
 use crate::output_options::{OutputOptions, Verbosity};
 use crate::run_dir::RunDir;
+use crate::run_event::{RunEvent, RunEventKind};
 use crate::run_state::RunState;
 use crate::sink::{Report, ReportError};
-use crate::stream::{RunEvent, RunEventKind};
-use crate::words::{count, needs_attention};
+use crate::text::count;
 use evictlab_judge::Verdict;
 
 /// Time between two lines with the totals, as in Go's `stress`.
@@ -69,7 +70,7 @@ fn tally(run: &RunState, elapsed: Duration) -> String {
     format!("{}s: {runs} so far, {failures}{inconclusive}", elapsed.as_secs())
 }
 
-/// Returns whether an event is routine in a successful run, and not shown.
+/// Returns true if an event is routine in a successful run, and not shown.
 fn is_routine(what: &RunEventKind) -> bool {
     match what {
         RunEventKind::CaseStarted { .. }

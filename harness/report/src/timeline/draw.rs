@@ -59,10 +59,10 @@ fn draw(timeline: &Timeline, standalone: bool) -> Markup {
                 line.grid x1=(time.position(t)) x2=(time.position(t)) y1=(top) y2=(bottom) {}
                 text x=(time.position(t)) y=(bottom + LINE_HEIGHT) text-anchor="middle" { (t) " s" }
             }
-            @for span in &timeline.conditions {
-                rect.band x=(time.position(span.from)) y=(top) width=(time.distance(span.from, span.to))
-                    height=(bottom - top) { title { (span.name) " from " (seconds(span.from)) " to " (seconds(span.to)) } }
-                text.alarm x=(time.position(span.from) + 3.0) y=(bottom - 4.0) { (span.name) }
+            @for period in &timeline.conditions {
+                rect.band x=(time.position(period.from)) y=(top) width=(time.distance(period.from, period.to))
+                    height=(bottom - top) { title { (period.name) " from " (seconds(period.from)) " to " (seconds(period.to)) } }
+                text.alarm x=(time.position(period.from) + 3.0) y=(bottom - 4.0) { (period.name) }
             }
             @if let Some(part) = &available {
                 (part.frame(timeline.unit))
@@ -205,7 +205,7 @@ fn colour(place: usize) -> String {
 mod tests {
     use evictlab_rules::threshold::Signal;
 
-    use super::super::model::{Span, ThresholdLine};
+    use super::super::model::{ConditionPeriod, ThresholdLine};
     use super::*;
 
     fn timeline() -> Timeline {
@@ -222,7 +222,7 @@ mod tests {
                 TimelineSeries { name: "hog/<el1>".to_owned(), points: points([10.0, 310.0, 560.0]) },
                 TimelineSeries { name: "hog/el2".to_owned(), points: points([10.0, 10.0, 10.0]) },
             ],
-            conditions: vec![Span { name: "MemoryPressure".to_owned(), from: 3.5, to: 5.0 }],
+            conditions: vec![ConditionPeriod { name: "MemoryPressure".to_owned(), from: 3.5, to: 5.0 }],
             marks: vec![
                 Mark { t: 0.4, text: "hog running".to_owned() },
                 Mark { t: 4.5, text: "hog evicted".to_owned() },

@@ -17,7 +17,7 @@ pub(crate) struct Timeline {
     /// Usage of each container, or of each pod where the kubelet has no container statistics.
     pub(super) used: Vec<TimelineSeries>,
     /// Periods in which a node condition was true.
-    pub(super) conditions: Vec<Span>,
+    pub(super) conditions: Vec<ConditionPeriod>,
     /// Pod events, in chronological order.
     pub(super) marks: Vec<Mark>,
     /// End of the timeline, in seconds since the first pod's creation.
@@ -45,9 +45,9 @@ pub(super) struct TimelineSeries {
     pub points: Vec<Point>,
 }
 
-/// A period in which a condition was true.
+/// A period in which a node condition was true, or `Ready` was not.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Span {
+pub(super) struct ConditionPeriod {
     pub name: String,
     pub from: f64,
     pub to: f64,

@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use evictlab_rules::message::{EVICTED_REASON, EvictionKind, EvictionMessage, STARVED_RESOURCE_KEY};
 use evictlab_rules::summary::{PodStats, Sample};
 use evictlab_rules::threshold::{Observation, Resource, Signal, Threshold};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::model::{Mark, Point, Span, ThresholdLine, Timeline, TimelineSeries};
+use super::model::{ConditionPeriod, Mark, Point, ThresholdLine, Timeline, TimelineSeries};
 use super::unit::Unit;
 use evictlab_evidence::{NodeHistoryEntry, Observations, PodHistoryEntry, Recorded};
 
@@ -69,7 +70,8 @@ fn thresholds(observations: &Observations, observed: &Observation) -> Vec<Thresh
 /// one. `None` for a pod over its own limits, which is not node-pressure eviction.
 fn signal(observations: &Observations) -> Option<Signal> {
     let events = &observations.events;
-    let starved = events.iter().find_map(|event| Resource::from_name(event.annotation("starved_resource")?));
+    let starved =
+        events.iter().find_map(|event| Resource::from_name(event.annotation(STARVED_RESOURCE_KEY)?));
     let configured = ["evictionSoft", "evictionHard"].into_iter().find_map(|kind| {
         let thresholds = observations.kubelet_config_overrides.get(kind)?.as_object()?;
         thresholds.keys().find_map(|signal| signal.parse::<Signal>().ok())
@@ -85,10 +87,18 @@ fn signal(observations: &Observations) -> Option<Signal> {
         }
         None if configured.is_some() => configured,
         None => {
-            let over_limits = events.iter().any(|event| event.reason() == "Evicted" && event.is_warning());
-            (!over_limits).then_some(Signal::MemoryAvailable)
+            let is_over_limit = events.iter().any(|event| {
+                event.reason() == EVICTED_REASON
+                    && eviction_kind(event.message()).is_some_and(EvictionKind::is_limit)
+            });
+            (!is_over_limit).then_some(Signal::MemoryAvailable)
         }
     }
+}
+
+/// The kind of an eviction; `None` for a text that is not an eviction message.
+fn eviction_kind(message: &str) -> Option<EvictionKind> {
+    message.parse().ok().map(|message: EvictionMessage| message.kind())
 }
 
 /// The usage of a resource, by container or pod.
@@ -123,8 +133,8 @@ fn pod_usage(pod: &PodStats, resource: Resource) -> Vec<(String, i64)> {
 }
 
 /// Periods in which node conditions were true, or `Ready` was not, and the time of the last change.
-fn conditions(history: &[Recorded<NodeHistoryEntry>], last_sample: f64) -> (Vec<Span>, f64) {
-    let mut spans: Vec<Span> = Vec::new();
+fn conditions(history: &[Recorded<NodeHistoryEntry>], last_sample: f64) -> (Vec<ConditionPeriod>, f64) {
+    let mut periods: Vec<ConditionPeriod> = Vec::new();
     let mut since: BTreeMap<String, f64> = BTreeMap::new();
     let mut changed = 0.0;
     for entry in history {
@@ -138,7 +148,7 @@ fn conditions(history: &[Recorded<NodeHistoryEntry>], last_sample: f64) -> (Vec<
                 }
                 (false, Some(from)) => {
                     since.remove(name);
-                    spans.push(Span { name: label(name), from, to: entry.t });
+                    periods.push(ConditionPeriod { name: label(name), from, to: entry.t });
                     changed = entry.t;
                 }
                 _ => {}
@@ -146,46 +156,59 @@ fn conditions(history: &[Recorded<NodeHistoryEntry>], last_sample: f64) -> (Vec<
         }
     }
     let to = last_sample.max(changed);
-    spans.extend(since.into_iter().map(|(name, from)| Span { name: label(&name), from, to }));
-    spans.retain(|span| span.to > span.from);
-    (spans, changed)
+    periods.extend(since.into_iter().map(|(name, from)| ConditionPeriod { name: label(&name), from, to }));
+    periods.retain(|period| period.to > period.from);
+    (periods, changed)
 }
 
 fn label(condition: &str) -> String {
     if condition == "Ready" { "not ready".to_owned() } else { condition.to_owned() }
 }
 
-/// The first start, eviction, deletion and OOM kills of each pod.
+/// The first start, eviction or rejection, deletion and OOM kills of each pod.
 fn marks(observations: &Observations) -> Vec<Mark> {
-    let mut marks = pod_marks(&observations.pod_history);
-    if observations.pod_history.is_empty() {
+    let pods = &observations.pod_history;
+    let mut marks: Vec<Mark> =
+        pods.iter().flat_map(|(pod, entries)| pod_marks(observations, pod, entries)).collect();
+    if pods.is_empty() {
         marks.extend(observations.seconds_to_outcome.map(|t| Mark { t, text: "evicted".to_owned() }));
     }
     marks.sort_by(|one, other| one.t.total_cmp(&other.t));
     marks
 }
 
-fn pod_marks(history: &BTreeMap<String, Vec<Recorded<PodHistoryEntry>>>) -> Vec<Mark> {
+fn pod_marks(observations: &Observations, pod: &str, entries: &[Recorded<PodHistoryEntry>]) -> Vec<Mark> {
     let mut marks = Vec::new();
-    for (pod, entries) in history {
-        let first = |text: String, is: &dyn Fn(&PodHistoryEntry) -> bool| {
-            entries.iter().find(|entry| is(entry)).map(|entry| Mark { t: entry.t, text })
-        };
-        let running =
-            |entry: &PodHistoryEntry| entry.containers.values().any(|container| container.state == "running");
-        let evicted = |entry: &PodHistoryEntry| entry.reason.as_deref() == Some("Evicted");
-        marks.extend(first(format!("{pod} running"), &running));
-        marks.extend(first(format!("{pod} evicted"), &evicted));
-        marks.extend(first(format!("{pod} deleted"), &|entry| entry.gone));
-        let names: BTreeSet<&String> = entries.iter().flat_map(|entry| entry.containers.keys()).collect();
-        for name in names {
-            marks.extend(first(format!("{pod}/{name} OOM-killed"), &|entry| {
-                let container = entry.containers.get(name);
-                container.is_some_and(|container| container.reason.as_deref() == Some("OOMKilled"))
-            }));
-        }
+    let first = |text: String, is: &dyn Fn(&PodHistoryEntry) -> bool| {
+        entries.iter().find(|entry| is(entry)).map(|entry| Mark { t: entry.t, text })
+    };
+    let running =
+        |entry: &PodHistoryEntry| entry.containers.values().any(|container| container.state == "running");
+    let evicted = |entry: &PodHistoryEntry| entry.reason.as_deref() == Some(EVICTED_REASON);
+    let end = entries.iter().find(|entry| evicted(entry));
+    let is_rejected = end.is_some_and(|end| is_rejection(observations, pod, end));
+    marks.extend(first(format!("{pod} running"), &running));
+    marks.extend(first(format!("{pod} {}", if is_rejected { "rejected" } else { "evicted" }), &evicted));
+    marks.extend(first(format!("{pod} deleted"), &|entry| entry.gone));
+    let names: BTreeSet<&String> = entries.iter().flat_map(|entry| entry.containers.keys()).collect();
+    for name in names {
+        marks.extend(first(format!("{pod}/{name} OOM-killed"), &|entry| {
+            let container = entry.containers.get(name);
+            container.is_some_and(|container| container.reason.as_deref() == Some("OOMKilled"))
+        }));
     }
     marks
+}
+
+/// Returns true for a pod that its node rejected at admission, by its message. The status of a
+/// rejected pod has the reason `Evicted`, too, but no containers (`rejectPod`,
+/// pkg/kubelet/kubelet.go); a history does not contain messages.
+fn is_rejection(observations: &Observations, pod: &str, end: &PodHistoryEntry) -> bool {
+    let last = observations.pods_final.iter().find(|last| last.metadata.name.as_deref() == Some(pod));
+    match last.and_then(|last| eviction_kind(last.message()?)) {
+        Some(kind) => kind == EvictionKind::Rejected,
+        None => end.containers.is_empty(),
+    }
 }
 
 #[cfg(test)]
@@ -243,11 +266,38 @@ mod tests {
         assert_eq!(timeline.used.len(), 1, "system pods are excluded: {:?}", timeline.used);
         assert_eq!(timeline.used[0].name, "hog/el1");
         assert_eq!(figures(&timeline.used[0].points), [(0.5, 10), (1.5, 310), (2.5, 560)]);
-        let span = Span { name: "MemoryPressure".to_owned(), from: 2.75, to: 9.0 };
-        assert_eq!(timeline.conditions, [span]);
+        let period = ConditionPeriod { name: "MemoryPressure".to_owned(), from: 2.75, to: 9.0 };
+        assert_eq!(timeline.conditions, [period]);
         let marks: Vec<_> = timeline.marks.iter().map(|mark| (mark.t, mark.text.as_str())).collect();
         assert_eq!(marks, [(0.4, "hog running"), (3.0, "hog evicted"), (3.0, "hog/el1 OOM-killed")]);
         assert_eq!(timeline.end, 9.0);
+    }
+
+    /// The status of both has the reason `Evicted`.
+    #[test]
+    fn a_pod_rejected_at_admission_is_not_evicted() {
+        let rejection = "Pod was rejected: The node had condition: [MemoryPressure]. ";
+        let eviction = "The node was low on resource: memory. ";
+        let containers = json!({"el1": {"state": "waiting"}});
+        for (message, containers, expected) in [
+            (Some(rejection), json!({}), "p rejected"),
+            (Some(eviction), json!({}), "p evicted"),
+            (Some(eviction), containers.clone(), "p evicted"),
+            // The pod was deleted before the end.
+            (None, json!({}), "p rejected"),
+            (None, containers, "p evicted"),
+        ] {
+            let entry = json!({"t": 1.0, "phase": "Failed", "reason": "Evicted", "containers": containers});
+            let last =
+                message.map(|message| json!({"metadata": {"name": "p"}, "status": {"message": message}}));
+            let observations = Observations {
+                pod_history: BTreeMap::from([("p".to_owned(), vec![decoded(entry)])]),
+                pods_final: last.into_iter().map(decoded).collect(),
+                ..Observations::default()
+            };
+            let marks = marks(&observations);
+            assert_eq!(marks, [Mark { t: 1.0, text: expected.to_owned() }], "{message:?}");
+        }
     }
 
     #[test]
@@ -266,9 +316,10 @@ mod tests {
 
     #[test]
     fn pod_over_its_limits_has_no_signal() {
-        let events = vec![decoded(
-            json!({"reason": "Evicted", "type": "Warning", "message": "Pod ephemeral local storage usage exceeds the total limit of containers 20Mi. "}),
-        )];
+        let evicted =
+            |message: &str| decoded(json!({"reason": "Evicted", "type": "Warning", "message": message}));
+        let limit = "Pod ephemeral local storage usage exceeds the total limit of containers 20Mi. ";
+        let events = vec![evicted(limit)];
         let pod = json!({"t": 1.0, "node": {}, "pods": [{"podRef": {"name": "writer"}, "containers": [], "ephemeral-storage": {"usedBytes": 40 * MI}}]});
         let seen = Observations {
             kubelet_config_overrides: serde_json::Map::new(),
@@ -279,6 +330,10 @@ mod tests {
         let timeline = Timeline::from_observations(&seen).unwrap();
         assert_eq!((timeline.signal, timeline.available.len()), (None, 0));
         assert_eq!(timeline.used[0].points, [Point { t: 1.0, value: (40 * MI) as f64 }]);
+        // The rejection of a pod is of node pressure.
+        let rejected = vec![evicted("The node had condition: [MemoryPressure]. ")];
+        let timeline = Timeline::from_observations(&Observations { events: rejected, ..seen }).unwrap();
+        assert_eq!(timeline.signal, Some(Signal::MemoryAvailable));
     }
 
     #[test]

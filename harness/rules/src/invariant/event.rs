@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use crate::message::EVICTED_REASON;
+
 /// An Evicted event of a pod.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EvictedEvent {
@@ -34,7 +36,7 @@ impl EvictedEvent {
     /// Reads an event; `None` unless its reason is `Evicted` and it is about a pod.
     fn from_json(event: &Value) -> Option<Self> {
         let text = |path: &str| event.pointer(path).and_then(Value::as_str);
-        if text("/reason") != Some("Evicted") || text("/involvedObject/kind") != Some("Pod") {
+        if text("/reason") != Some(EVICTED_REASON) || text("/involvedObject/kind") != Some("Pod") {
             return None;
         }
         let annotations = event.pointer("/metadata/annotations").and_then(Value::as_object);

@@ -5,6 +5,7 @@
 //! [`Annotations`] does the same for the annotations.
 
 mod annotations;
+mod kind;
 mod limits;
 mod parse;
 mod pressure;
@@ -14,6 +15,7 @@ pub use annotations::{
     AnnotationError, Annotations, OFFENDING_CONTAINERS_KEY, OFFENDING_CONTAINERS_USAGE_KEY,
     OFFENDING_POD_KEY, OFFENDING_POD_USAGE_KEY, STARVED_RESOURCE_KEY,
 };
+pub use kind::{EVICTED_REASON, EvictionKind, is_rejection_message};
 pub(crate) use limits::containers_with_enforced_limit;
 pub use limits::{exceeded_storage_limits, local_storage_eviction};
 pub use parse::MessageParseError;

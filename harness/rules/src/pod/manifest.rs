@@ -9,6 +9,14 @@ use crate::quantity::Quantity;
 /// Lowest priority of a critical pod (`SystemCriticalPriority`).
 pub const SYSTEM_CRITICAL_PRIORITY: i64 = 2_000_000_000;
 
+/// Annotation of mirror pods, by which the API server shows static pods
+/// (`ConfigMirrorAnnotationKey`).
+pub const CONFIG_MIRROR_ANNOTATION: &str = "kubernetes.io/config.mirror";
+
+/// Annotation with the source of a pod, `api` or another one for static pods
+/// (`ConfigSourceAnnotationKey`).
+pub const CONFIG_SOURCE_ANNOTATION: &str = "kubernetes.io/config.source";
+
 /// Reasons of a waiting container whose image the kubelet cannot get
 /// (`pkg/kubelet/images/types.go`).
 pub const IMAGE_ERRORS: [&str; 5] =
@@ -195,8 +203,8 @@ impl Pod {
     pub fn is_critical(&self) -> bool {
         let annotations = &self.metadata.annotations;
         self.has_critical_priority()
-            || annotations.contains_key("kubernetes.io/config.mirror")
-            || annotations.get("kubernetes.io/config.source").is_some_and(|source| source != "api")
+            || annotations.contains_key(CONFIG_MIRROR_ANNOTATION)
+            || annotations.get(CONFIG_SOURCE_ANNOTATION).is_some_and(|source| source != "api")
     }
 
     /// Replaces the requests by those in the container statuses, which kubelets report while the

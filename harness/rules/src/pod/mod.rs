@@ -9,7 +9,7 @@ mod qos;
 mod requests;
 
 pub use manifest::{
-    Container, ContainerStatus, EmptyDir, IMAGE_ERRORS, ObjectMeta, Pod, PodSpec, PodStatus,
-    ResourceRequirements, SYSTEM_CRITICAL_PRIORITY, Volume,
+    CONFIG_MIRROR_ANNOTATION, CONFIG_SOURCE_ANNOTATION, Container, ContainerStatus, EmptyDir, IMAGE_ERRORS,
+    ObjectMeta, Pod, PodSpec, PodStatus, ResourceRequirements, SYSTEM_CRITICAL_PRIORITY, Volume,
 };
 pub use qos::QosClass;

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use evictlab_case::{Pressure, PressureMechanism, PressureSignal, QuantityText};
 use evictlab_cluster::kubelet_config::{self, AppliedConfig};
-use evictlab_cluster::wait::{self, Probe};
-use evictlab_cluster::{is_ready, last_heartbeat};
+use evictlab_cluster::wait::{self, Poll};
+use evictlab_cluster::{is_ready, last_heartbeat, taints};
 use evictlab_evidence::{Observations, Recorded};
 use evictlab_judge::Phase;
 use evictlab_rules::format_go_duration;
@@ -18,7 +18,7 @@ use serde_json::{Map, Value};
 
 use crate::case_runner::error::CaseError;
 use crate::case_runner::runner::CaseRunner;
-use crate::lease::exclusivity::Exclusivity;
+use crate::node_access::exclusivity::Exclusivity;
 use crate::observation::collect::StateBefore;
 use crate::pressure::signal_status::SignalStatus;
 use crate::pressure::skip_reason::SkipReason;
@@ -26,7 +26,6 @@ use crate::pressure::thresholds::{
     amount_beside_reservation, eviction_threshold, format_amount, hard_eviction_threshold, kube_reservation,
     overshoot, percentage, threshold_beside_reservation,
 };
-use crate::recovery::verify_recovered::system_taints;
 
 /// Taint of a node that is not ready.
 const NOT_READY_TAINT: &str = "node.kubernetes.io/not-ready";
@@ -45,10 +44,10 @@ impl CaseRunner<'_> {
         &self,
         observations: &mut Observations,
     ) -> Result<StateBefore, CaseError> {
-        let node = &self.leased.node;
-        if self.leased.policy.is_some() {
-            if self.leased.may_starve(&self.case.case) {
-                self.leased.mark_dirty().await;
+        let node = &self.run_node.node;
+        if self.run_node.policy.is_some() {
+            if self.run_node.may_starve(&self.case.case) {
+                self.run_node.mark_dirty().await;
             }
             observations.configz = Recorded::decode(node.configz().await?)?;
         } else {
@@ -64,7 +63,7 @@ impl CaseRunner<'_> {
     }
 
     async fn configure_own_node(&self, observations: &mut Observations) -> Result<(), CaseError> {
-        let node = &self.leased.node;
+        let node = &self.run_node.node;
         let base = kubelet_config::base(node.cgroup);
         if self.exclusivity == Exclusivity::Shared {
             observations.kubelet_config_overrides = base;
@@ -80,7 +79,7 @@ impl CaseRunner<'_> {
                 changes = self.with_pressure(pressure, *status, changes)?;
             }
             let config: Map<String, Value> = base.clone().into_iter().chain(changes).collect();
-            self.leased.mark_dirty().await;
+            self.run_node.mark_dirty().await;
             let applied = self.configure_kubelet(&config).await?;
             observations.configure_seconds = applied.seconds;
             observations.configz = Recorded::decode(applied.configz)?;
@@ -98,7 +97,7 @@ impl CaseRunner<'_> {
         if pressures.is_empty() {
             return Ok(Vec::new());
         }
-        let summary = self.leased.node.settled_summary().await?;
+        let summary = self.run_node.node.settled_summary().await?;
         let status = |pressure: &Pressure| SignalStatus::from_summary(&summary, pressure.signal);
         Ok(pressures.iter().map(status).collect())
     }
@@ -108,7 +107,7 @@ impl CaseRunner<'_> {
     /// A kubelet with `kernelMemcgNotification` that missed its first synchronization receives no
     /// memory notifications; it is restarted again, which takes less time than a late notification.
     async fn configure_kubelet(&self, config: &Map<String, Value>) -> Result<AppliedConfig, CaseError> {
-        let node = &self.leased.node;
+        let node = &self.run_node.node;
         let is_on_memory = |pressure: &Pressure| pressure.signal == PressureSignal::MemoryAvailable;
         let needs_notification = config.get("kernelMemcgNotification") == Some(&Value::Bool(true))
             && self.case.case.pressure.as_ref().is_some_and(is_on_memory);
@@ -130,11 +129,11 @@ impl CaseRunner<'_> {
     /// Waits until the kubelet that replaced one that exited at `since` has reported a ready node
     /// without the `not-ready` taint, so that the case does not observe the effects of the restart.
     async fn wait_until_ready(&self, since: Timestamp) -> Result<(), CaseError> {
-        let node = &self.leased.node;
+        let node = &self.run_node.node;
         let poll = Duration::from_millis(200);
         let ready = wait::until(NODE_READY_TIMEOUT, poll, async || match node.object().await {
-            Ok(object) => restart_effect(&object, since).map_or(Probe::Done(()), Probe::Pending),
-            Err(error) => Probe::Pending(error.to_string()),
+            Ok(object) => restart_effect(&object, since).map_or(Poll::Done(()), Poll::Pending),
+            Err(error) => Poll::Pending(error.to_string()),
         });
         ready.await.map_err(|stalled| CaseError::NotReady { node: node.name.clone(), stalled })
     }
@@ -148,7 +147,7 @@ impl CaseRunner<'_> {
     ) -> Result<Map<String, Value>, CaseError> {
         let signal = pressure.signal.as_str();
         let require = |quantity: Option<String>| {
-            let node = self.leased.node.name.clone();
+            let node = self.run_node.node.name.clone();
             quantity.ok_or(CaseError::DistanceNotAvailable { node, signal })
         };
         let available = format_amount(pressure, status.available);
@@ -247,7 +246,7 @@ fn restart_effect(node: &Node, since: Timestamp) -> Option<String> {
     if last_heartbeat(node).is_none_or(|heartbeat| heartbeat <= since) {
         return Some("the kubelet has not reported its status".to_owned());
     }
-    let is_tainted = system_taints(node).iter().any(|key| key == NOT_READY_TAINT);
+    let is_tainted = taints(node).any(|taint| taint.key == NOT_READY_TAINT);
     is_tainted.then(|| format!("taint {NOT_READY_TAINT} remains"))
 }
 

@@ -9,9 +9,9 @@ use evictlab_cluster::{FileSystemsError, NodeError};
 use evictlab_evidence::{CommandOutput, DecodeError};
 use evictlab_judge::{CaseResult, InconclusiveReason, Phase, Verdict};
 
-use crate::lease::leased_node::LeaseError;
-use crate::lease::node_policy::PlanError;
-use crate::lease::pressure_permits::PermitsLost;
+use crate::node_access::node_policy::PlanError;
+use crate::node_access::pressure_permits::PermitsLost;
+use crate::node_access::run_node::RunNodeError;
 use crate::pressure::host_budget::{HostError, HostTooSmall};
 use crate::pressure::skip_reason::SkipReason;
 
@@ -32,7 +32,7 @@ pub(crate) enum CaseError {
     Decode(#[from] DecodeError),
     /// The node did not recover from the last case.
     #[error(transparent)]
-    Lease(#[from] LeaseError),
+    RunNode(#[from] RunNodeError),
     /// The API server refused an object of the case; with the line of the case file.
     #[error("{0}")]
     Refused(String),

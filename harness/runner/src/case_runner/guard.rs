@@ -1,5 +1,6 @@
 //! Guard of a case on a node that evictlab does not manage: it ends the case before others suffer.
 
+use std::fmt;
 use std::time::Duration;
 
 use evictlab_cluster::workload::Namespace;
@@ -12,7 +13,7 @@ use tokio::time::{Instant, timeout};
 
 use crate::case_runner::error::CaseError;
 use crate::case_runner::runner::CaseRunner;
-use crate::lease::node_policy::NodePolicy;
+use crate::node_access::node_policy::NodePolicy;
 use crate::pressure::room::NodeRoom;
 
 /// Interval of the checks.
@@ -35,10 +36,10 @@ const MIN_ROOM: u64 = 64 * MIB;
 const MAX_PROCESSES: u64 = 10_000;
 const MAX_INODES: u64 = 1_000_000;
 
-/// Reason why a case does not go on.
+/// Result of a check after which a case may have to end.
 enum CheckError {
     /// The case harms the node or others.
-    Harmful(String),
+    Harmful(Harm),
     /// The node could not be checked.
     Unknown(String),
 }
@@ -46,7 +47,8 @@ enum CheckError {
 impl CaseRunner<'_> {
     /// Returns the state of the guard of a case that begins.
     pub(super) fn checks(&self) -> Checks {
-        let may_starve = self.leased.policy.as_ref().is_some_and(|policy| policy.may_starve(&self.case.case));
+        let may_starve =
+            self.run_node.policy.as_ref().is_some_and(|policy| policy.may_starve(&self.case.case));
         Checks { may_starve, last_success: Instant::now(), disk: DiskTrend::default() }
     }
 
@@ -77,7 +79,7 @@ impl CaseRunner<'_> {
     ///   be checked for 30 s,
     /// - it may not, and the node has come close to a threshold.
     pub(super) async fn guard(&self, namespace: &Namespace, checks: &mut Checks) -> CaseError {
-        let Some(policy) = &self.leased.policy else { return std::future::pending().await };
+        let Some(policy) = &self.run_node.policy else { return std::future::pending().await };
         tokio::select! {
             biased;
             () = self.cancel.cancelled() => CaseError::Interrupted,
@@ -93,7 +95,7 @@ impl CaseRunner<'_> {
     ) -> CaseError {
         loop {
             tokio::time::sleep(INTERVAL).await;
-            if let Err(lost) = self.leased.node.backend().confirm_held().await {
+            if let Err(lost) = self.run_node.node.backend().confirm_held().await {
                 return lost.into();
             }
             let check = timeout(CHECK_TIMEOUT, self.check_node(policy, namespace, checks)).await;
@@ -111,13 +113,12 @@ impl CaseRunner<'_> {
         checks: &mut Checks,
     ) -> Result<(), CheckError> {
         let may_starve = checks.may_starve;
-        let node = &self.leased.node;
+        let node = &self.run_node.node;
         let unknown = |error: NodeError| CheckError::Unknown(error.to_string());
         if may_starve && !policy.allows_other_pods() {
             let others = node.other_pods().await.map_err(unknown)?;
             if !others.is_empty() {
-                let forbidden = PressureForbidden::InUse(others);
-                return Err(CheckError::Harmful(format!("it puts its node under pressure, {forbidden}")));
+                return Err(CheckError::Harmful(Harm::OtherPods(PressureForbidden::InUse(others))));
             }
         }
         let summary = node.summary().await.map_err(unknown)?;
@@ -137,7 +138,7 @@ impl CaseRunner<'_> {
     pub(super) async fn acquire_pressure_permit(&self) -> Result<(), CaseError> {
         let may_starve = self.checks().may_starve;
         let Some(permits) = self.pressure_permits.filter(|_| may_starve) else { return Ok(()) };
-        self.cancellable(self.leased.acquire_pressure_permit(permits)).await
+        self.cancellable(self.run_node.acquire_pressure_permit(permits)).await
     }
 }
 
@@ -186,7 +187,7 @@ impl Checks {
                 self.last_success = Instant::now();
                 None
             }
-            Err(CheckError::Harmful(why)) => Some(why),
+            Err(CheckError::Harmful(harm)) => Some(harm.to_string()),
             Err(CheckError::Unknown(why)) => {
                 let unchecked = self.last_success.elapsed();
                 let seconds = unchecked.as_secs();
@@ -197,19 +198,53 @@ impl Checks {
     }
 }
 
+/// Harm of a case to its node or to others. Amounts are in bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Harm {
+    /// Pods of others are on the node that the case puts under pressure.
+    OtherPods(PressureForbidden),
+    /// The node has come close to a threshold, or will until its pods have ended.
+    NearThreshold { room: NodeRoom, expected_loss: u64 },
+    /// The pods took more memory or disk than the cap.
+    OverCap { used: u64, cap: u64 },
+    /// The pods took more of a resource than a case may take.
+    TooMany { resource: &'static str, used: u64, max: u64 },
+}
+
+impl fmt::Display for Harm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OtherPods(forbidden) => write!(f, "it puts its node under pressure, {forbidden}"),
+            Self::NearThreshold { room, expected_loss } => {
+                let [memory, disk] = [room.memory, room.disk].map(|bytes| bytes / MIB);
+                write!(f, "its node came close to its thresholds: ")?;
+                write!(f, "{memory}Mi of memory and {disk}Mi of disk are left")?;
+                match expected_loss / MIB {
+                    0 => Ok(()),
+                    loss => write!(f, ", and its pods may write {loss}Mi until they have ended"),
+                }
+            }
+            Self::OverCap { used, cap } => {
+                let (used, cap) = (used / MIB, cap / MIB);
+                write!(
+                    f,
+                    "its pods took {used}Mi of memory or disk, more than the cap of {cap}Mi (--pressure-cap)"
+                )
+            }
+            Self::TooMany { resource, used, max } => {
+                write!(f, "its pods took {used} {resource}, more than {max}")
+            }
+        }
+    }
+}
+
 /// Returns an error if a node has come close to a threshold, or will until its pods have ended.
 /// `expected_loss`: of disk, in bytes.
-fn check_room(room: NodeRoom, expected_loss: u64) -> Result<(), String> {
-    let [memory, disk] = [room.memory, room.disk].map(|bytes| bytes / MIB);
-    if room.memory.min(room.disk.saturating_sub(expected_loss)) >= MIN_ROOM {
-        return Ok(());
+fn check_room(room: NodeRoom, expected_loss: u64) -> Result<(), Harm> {
+    match room.memory.min(room.disk.saturating_sub(expected_loss)) >= MIN_ROOM {
+        true => Ok(()),
+        false => Err(Harm::NearThreshold { room, expected_loss }),
     }
-    let left = format!("{memory}Mi of memory and {disk}Mi of disk are left");
-    let loss = match expected_loss / MIB {
-        0 => String::new(),
-        loss => format!(", and its pods may write {loss}Mi until they have ended"),
-    };
-    Err(format!("its node came close to its thresholds: {left}{loss}"))
 }
 
 /// Resources that the pods of a namespace take, by a Summary.
@@ -244,22 +279,16 @@ impl Usage {
     }
 
     /// Returns an error if it is more than a case may take. `cap`: memory or disk, in bytes.
-    fn check(self, cap: u64) -> Result<(), String> {
-        let bytes = self.memory.max(self.disk);
-        if bytes > cap.saturating_add(MARGIN) {
-            let (used, cap) = (bytes / MIB, cap / MIB);
-            return Err(format!(
-                "its pods took {used}Mi of memory or disk, more than the cap of {cap}Mi (--pressure-cap)"
-            ));
+    fn check(self, cap: u64) -> Result<(), Harm> {
+        let used = self.memory.max(self.disk);
+        if used > cap.saturating_add(MARGIN) {
+            return Err(Harm::OverCap { used, cap });
         }
-        for (used, most, name) in
-            [(self.inodes, MAX_INODES, "inodes"), (self.processes, MAX_PROCESSES, "processes")]
-        {
-            if used > most {
-                return Err(format!("its pods took {used} {name}, more than {most}"));
-            }
+        let counts = [("inodes", self.inodes, MAX_INODES), ("processes", self.processes, MAX_PROCESSES)];
+        match counts.into_iter().find(|(_, used, max)| used > max) {
+            Some((resource, used, max)) => Err(Harm::TooMany { resource, used, max }),
+            None => Ok(()),
         }
-        Ok(())
     }
 }
 
@@ -303,7 +332,7 @@ mod tests {
             (Usage { processes: 30_000, ..Usage::default() }, "30000 processes, more than 10000"),
         ];
         for (used, expected) in rows {
-            let error = used.check(cap).err().unwrap_or_default();
+            let error = used.check(cap).err().map(|harm| harm.to_string()).unwrap_or_default();
             assert!(error.contains(expected) && error.is_empty() == expected.is_empty(), "{used:?}: {error}");
         }
     }
@@ -314,7 +343,7 @@ mod tests {
             |memory: u64, disk: u64| check_room(NodeRoom { memory: memory * MIB, disk: disk * MIB }, 0);
         assert_eq!(check(64, 64), Ok(()));
         for (memory, disk) in [(63, 1000), (1000, 0)] {
-            let why = check(memory, disk).unwrap_err();
+            let why = check(memory, disk).unwrap_err().to_string();
             assert!(why.ends_with(&format!("{memory}Mi of memory and {disk}Mi of disk are left")), "{why}");
         }
     }
@@ -352,8 +381,9 @@ mod tests {
             let why = checks.reason_to_end(unknown());
             let expected = "its node could not be checked for 30 s: no answer";
             assert_eq!(why.as_deref(), may_starve.then_some(expected));
-            let harmful = Err(CheckError::Harmful("why".to_owned()));
-            assert_eq!(checks.reason_to_end(harmful).as_deref(), Some("why"));
+            let harm = Harm::TooMany { resource: "inodes", used: 2, max: 1 };
+            let expected = harm.to_string();
+            assert_eq!(checks.reason_to_end(Err(CheckError::Harmful(harm))), Some(expected));
         }
     }
 }

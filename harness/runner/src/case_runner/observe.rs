@@ -17,9 +17,10 @@ use tokio::time::{Instant, MissedTickBehavior, timeout};
 use crate::case_runner::error::{CaseError, refusal};
 use crate::case_runner::runner::{CaseRunner, NodeSpeed, Observed};
 use crate::case_runner::step_queue::StepQueue;
-use crate::lease::exclusivity::Exclusivity;
+use crate::node_access::exclusivity::Exclusivity;
 use crate::observation::cached_condition::CachedCondition;
 use crate::observation::end_condition::{EndCondition, EndInputs, EndLimits, ExpectedOutcome};
+use crate::observation::outage::{Outage, OutageEffect};
 use crate::observation::watch::WatchUpdate;
 
 /// Limit for a case without any progress, on a fast node.
@@ -45,8 +46,11 @@ pub(crate) enum SummaryError {
     TimedOut { node: String, seconds: u64 },
 }
 
-/// Request for a Summary.
-type SummaryRequest<'a> = Pin<Box<dyn Future<Output = Result<Value, SummaryError>> + 'a>>;
+/// Request for a Summary, with the time at which it began.
+struct SummaryRequest<'a> {
+    began: Instant,
+    response: Pin<Box<dyn Future<Output = Result<Value, SummaryError>> + 'a>>,
+}
 
 /// State of the observation of a case.
 pub(crate) struct Observer<'a> {
@@ -70,15 +74,7 @@ pub(crate) struct Observer<'a> {
     live: LiveState,
     latest_sample: Option<Value>,
     /// Failures since the last Summary; the next one clears them.
-    connection_failure: Option<ConnectionFailure>,
-}
-
-/// Failures of watches and Summary requests since the last Summary.
-struct ConnectionFailure {
-    /// Time of the first one.
-    since: Instant,
-    /// Text of the last one.
-    error: String,
+    outage: Option<Outage>,
 }
 
 impl<'a> Observer<'a> {
@@ -111,7 +107,7 @@ impl<'a> Observer<'a> {
             ephemeral_containers: (0..case.ephemeral_containers.len()).collect(),
             live: LiveState::new(),
             latest_sample: None,
-            connection_failure: None,
+            outage: None,
         }
     }
 
@@ -126,7 +122,7 @@ impl<'a> Observer<'a> {
         observations: &mut Observations,
     ) -> Result<Observed, CaseError> {
         let runner = self.runner;
-        let is_slow = runner.leased.policy.is_some() || runner.exclusivity == Exclusivity::Shared;
+        let is_slow = runner.run_node.policy.is_some() || runner.exclusivity == Exclusivity::Shared;
         let interval = if is_slow { SLOW_SAMPLE_INTERVAL } else { SAMPLE_INTERVAL };
         let mut ticks = tokio::time::interval(interval);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -136,9 +132,9 @@ impl<'a> Observer<'a> {
                 biased;
                 () = runner.cancel.cancelled() => return Ok((self.live, None)),
                 Some(update) = updates.next() => self.apply_update(update),
-                summary = response(&mut pending_request) => {
+                (began, summary) = response(&mut pending_request) => {
                     pending_request = None;
-                    self.apply_summary(summary, observations);
+                    self.apply_summary(began, summary, observations);
                     &["samples", "stats"]
                 }
                 // The request is awaited beside the watches, which continue if it is never
@@ -170,10 +166,10 @@ impl<'a> Observer<'a> {
         tokio::select! {
             biased;
             () = self.runner.cancel.cancelled() => {}
-            summary = request => self.apply_summary(summary, observations),
+            summary = request.response => self.apply_summary(request.began, summary, observations),
         }
-        if let Some(failure) = self.connection_failure.take() {
-            self.live.record_missing(MissingEvidence::new(EvidenceSource::Summary, failure.error));
+        if let Some(outage) = self.outage.take() {
+            self.live.record_missing(MissingEvidence::new(EvidenceSource::Summary, outage.into_error()));
         }
     }
 
@@ -193,46 +189,52 @@ impl<'a> Observer<'a> {
             }
             WatchUpdate::ListStarted(kind) => self.live.record_list_start(kind),
             WatchUpdate::ListEnded(kind) => self.live.record_list_end(self.seconds(), kind),
+            WatchUpdate::UndecodablePod(pod) => self.live.record_undecodable_pod(pod),
             WatchUpdate::Undecodable(missing) => self.live.record_missing(missing),
-            WatchUpdate::Failed(error) => self.note_connection_failure(error),
+            WatchUpdate::Failed(error) => self.note_failure(Instant::now(), error),
         }
         changed
     }
 
     fn request_summary(&self) -> SummaryRequest<'a> {
-        let node = &self.runner.leased.node;
+        let node = &self.runner.run_node.node;
         let limit = self.progress_timeout;
-        Box::pin(async move {
+        let response = Box::pin(async move {
             match timeout(limit, node.summary()).await {
                 Ok(summary) => Ok(summary?),
                 Err(_) => Err(SummaryError::TimedOut { node: node.name.clone(), seconds: limit.as_secs() }),
             }
-        })
+        });
+        SummaryRequest { began: Instant::now(), response }
     }
 
-    fn apply_summary(&mut self, summary: Result<Value, SummaryError>, observations: &mut Observations) {
+    /// Records the response to a request for a Summary that began at `began`.
+    fn apply_summary(
+        &mut self,
+        began: Instant,
+        summary: Result<Value, SummaryError>,
+        observations: &mut Observations,
+    ) {
         match summary {
             Ok(summary) => {
                 let sample = sample(self.seconds(), &summary, &self.namespace.name);
                 observations.samples.push(&sample);
                 self.runner.report_usage(&sample, observations);
                 self.latest_sample = Some(sample);
-                // Without answers no progress is observed.
-                if self.connection_failure.take().is_some() {
-                    self.end_condition.mark_progress();
+                if let Some(outage) = self.outage.take() {
+                    self.end_condition.mark_end_of_outage(outage.age());
                 }
             }
-            Err(error) => self.note_connection_failure(error.to_string()),
+            Err(error) => self.note_failure(began, error.to_string()),
         }
         // A node that the case pauses is expected not to answer.
         if self.runner.case.case.node_changes().any(|change| *change == NodeChange::Pause) {
-            self.connection_failure = None;
+            self.outage = None;
         }
     }
 
-    fn note_connection_failure(&mut self, error: String) {
-        let since = self.connection_failure.as_ref().map_or_else(Instant::now, |failure| failure.since);
-        self.connection_failure = Some(ConnectionFailure { since, error });
+    fn note_failure(&mut self, began: Instant, error: String) {
+        self.outage = Some(Outage::after_failure(self.outage.take(), began, error));
     }
 
     /// Adds the next ephemeral container whose pod runs.
@@ -334,27 +336,16 @@ impl<'a> Observer<'a> {
         });
         let is_overdue = self.began.elapsed() >= self.deadline;
         let end = end.or_else(|| is_overdue.then_some(ObservationEnd::Deadline(self.deadline)));
-        match (end, self.connection_failure.take()) {
-            (Some(ObservationEnd::Stalled | ObservationEnd::Deadline(_)), Some(failure)) => {
-                Err(CaseError::Unreachable(failure.error))
-            }
-            // What the kubelet did since its last answer, an eviction or none, is not known.
-            (Some(ObservationEnd::Outcome), Some(failure)) if observations.seconds_to_outcome.is_none() => {
-                if is_overdue || failure.since.elapsed() >= self.progress_timeout {
-                    return Err(CaseError::Unreachable(failure.error));
-                }
-                self.connection_failure = Some(failure);
-                Ok(None)
-            }
-            (Some(end), Some(failure)) => {
-                let cause = format!("the kubelet did not answer at the end of the case: {}", failure.error);
+        let (Some(end), Some(outage)) = (&end, &self.outage) else { return Ok(end) };
+        let is_outcome_known = observations.seconds_to_outcome.is_some();
+        let limit = (!is_overdue).then_some(self.progress_timeout);
+        match outage.effect(end, is_outcome_known, limit) {
+            OutageEffect::Continue => Ok(None),
+            OutageEffect::EndWithout(cause) => {
                 self.live.record_missing(MissingEvidence::new(EvidenceSource::Summary, cause));
-                Ok(Some(end))
+                Ok(Some(end.clone()))
             }
-            (end, failure) => {
-                self.connection_failure = failure;
-                Ok(end)
-            }
+            OutageEffect::Unreachable(error) => Err(CaseError::Unreachable(error)),
         }
     }
 }
@@ -362,7 +353,7 @@ impl<'a> Observer<'a> {
 fn expected_outcome(runner: &CaseRunner<'_>) -> ExpectedOutcome {
     let case = &runner.case.case;
     let names = |names: &[Name]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
-    let node = &runner.leased.node;
+    let node = &runner.run_node.node;
     let bug = known_bug(case, &node.version, Some(node.cgroup));
     let evicted = names(&case.expect.evicted);
     let evicted_with_bug = bug.and_then(|bug| bug.evicted.as_deref()).map(names);
@@ -382,10 +373,11 @@ fn expected_outcome(runner: &CaseRunner<'_>) -> ExpectedOutcome {
     }
 }
 
-/// Awaits the response to a pending request; without one, never returns.
-async fn response(pending: &mut Option<SummaryRequest<'_>>) -> Result<Value, SummaryError> {
+/// Awaits the response to a pending request, and returns it with the time at which the request
+/// began; without a request, never returns.
+async fn response(pending: &mut Option<SummaryRequest<'_>>) -> (Instant, Result<Value, SummaryError>) {
     match pending {
-        Some(request) => request.await,
+        Some(request) => (request.began, request.response.as_mut().await),
         None => std::future::pending().await,
     }
 }

@@ -1,4 +1,4 @@
-//! Execution of a case: lease, configuration, pods, observation, verdict, cleanup.
+//! Execution of a case: wait for its node, configuration, pods, observation, verdict, cleanup.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,12 +19,12 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::case_runner::error::CaseError;
-use crate::lease::exclusivity::Exclusivity;
-use crate::lease::leased_node::LeasedNode;
-use crate::lease::node_policy::NodePolicy;
-use crate::lease::pressure_permits::PressurePermits;
+use crate::node_access::exclusivity::Exclusivity;
+use crate::node_access::node_policy::NodePolicy;
+use crate::node_access::pressure_permits::PressurePermits;
+use crate::node_access::run_node::RunNode;
 use crate::observation::collect::{Collector, StateBefore};
-use crate::observation::logs::read_logs;
+use crate::observation::logs::LogReader;
 use crate::observation::read_budget::{READ_TIMEOUT, ReadBudget};
 use crate::pressure::host_budget::HostBudget;
 use crate::pressure::plan::PressurePlan;
@@ -46,7 +46,7 @@ pub(crate) struct CaseRunner<'a> {
     /// Id of the case in events and reports.
     pub id: CaseId,
     /// The node, locked for this case as its exclusivity requires.
-    pub leased: &'a LeasedNode,
+    pub run_node: &'a RunNode,
     /// Exclusivity of the case.
     pub exclusivity: Exclusivity,
     /// Faults that the run injects in addition to those of the case.
@@ -132,7 +132,7 @@ impl CaseRunner<'_> {
     pub(crate) async fn run(self) -> Result<CaseOutcome, Interrupted> {
         let mut execution = Execution { phase: Phase::Lease, observations: Observations::default() };
         let result = self.execute(&mut execution).await;
-        self.leased.node.backend().end_faults();
+        self.run_node.node.backend().end_faults();
         let result = match result {
             Ok(result) => result,
             Err(CaseError::Interrupted) => return Err(Interrupted),
@@ -145,13 +145,13 @@ impl CaseRunner<'_> {
 
     async fn execute(&self, execution: &mut Execution) -> Result<CaseResult, CaseError> {
         self.describe_node(&mut execution.observations);
-        self.cancellable(self.leased.delete_leftovers(NAMESPACE_DELETION_TIMEOUT)).await?;
-        if self.leased.is_dirty().await {
+        self.cancellable(self.run_node.delete_leftovers(NAMESPACE_DELETION_TIMEOUT)).await?;
+        if self.run_node.is_dirty().await {
             self.report_step(Phase::Lease, "waiting for the node to recover");
-            self.cancellable(self.leased.reset()).await?;
+            self.cancellable(self.run_node.reset()).await?;
         }
         if self.exclusivity != Exclusivity::Shared && self.case.case.pressure.is_some() {
-            self.cancel.run_until_cancelled(self.leased.wait_until_steady()).await;
+            self.cancel.run_until_cancelled(self.run_node.wait_until_steady()).await;
         }
         match self.prepare(execution).await {
             Ok(prepared) => self.observe_and_judge(prepared, execution).await,
@@ -159,7 +159,7 @@ impl CaseRunner<'_> {
                 // The node has nothing else of the case yet.
                 let unused_images = self.case.case.node.unused_image.is_some();
                 // The error of the preparation is reported. The next case tries again.
-                let _ = self.leased.revert(NodeReversal { unused_images, ..NodeReversal::default() }).await;
+                let _ = self.run_node.revert(NodeReversal { unused_images, ..NodeReversal::default() }).await;
                 Err(error)
             }
         }
@@ -168,11 +168,11 @@ impl CaseRunner<'_> {
     /// Gives the node and its kubelet what the case states, plans the pressure, and creates the
     /// namespace.
     async fn prepare(&self, execution: &mut Execution) -> Result<Prepared<'_>, CaseError> {
-        let (node, case) = (&self.leased.node, &self.case.case);
+        let (node, case) = (&self.run_node.node, &self.case.case);
         self.cancellable(self.set_up_for_case()).await?;
-        let container_start = self.leased.container_start().await;
+        let container_start = self.run_node.container_start().await;
         self.acquire_pressure_permit().await?;
-        let room = async { Ok::<_, CaseError>(self.leased.acquire_room(case).await) };
+        let room = async { Ok::<_, CaseError>(self.run_node.acquire_room(case).await) };
         let room = self.cancellable(room).await?;
         let plan = self.cancellable(self.plan_pressure()).await?;
         let ramp = self.ramp(container_start, plan.as_ref()).await;
@@ -187,8 +187,8 @@ impl CaseRunner<'_> {
             node.guards(),
         )
         .await?;
-        self.leased.record_pressure_namespace(&namespace.name).await;
-        let stats_delay = self.leased.policy.as_ref().map_or(Duration::ZERO, NodePolicy::stats_delay);
+        self.run_node.record_pressure_namespace(&namespace.name).await;
+        let stats_delay = self.run_node.policy.as_ref().map_or(Duration::ZERO, NodePolicy::stats_delay);
         let grace = plan.and_then(|plan| plan.grace).unwrap_or_default();
         let ramp_duration = ramp.as_ref().map(Ramp::duration).unwrap_or_default();
         let speed = NodeSpeed { container_start, extra_timeout: stats_delay + grace, ramp_duration };
@@ -208,7 +208,7 @@ impl CaseRunner<'_> {
             error = self.guard(namespace, &mut checks) => Err(error),
         };
         // Without the node, the end of the pods says nothing about the kubelet.
-        if let Err(lost) = self.leased.node.backend().confirm_held().await {
+        if let Err(lost) = self.run_node.node.backend().confirm_held().await {
             observed = Err(lost.into());
         }
         let mut budget = ReadBudget::new(speed.scale(READ_TIMEOUT));
@@ -220,7 +220,7 @@ impl CaseRunner<'_> {
             }
         }
         let reversal = reversal(&self.case.case);
-        let reverted = self.leased.revert(NodeReversal { static_pods: false, ..reversal }).await;
+        let reverted = self.run_node.revert(NodeReversal { static_pods: false, ..reversal }).await;
         let mut result = None;
         if let Ok((live, Some(_))) = &observed {
             let judged = self.collect_and_judge(&prepared, live, &mut budget, execution);
@@ -232,7 +232,7 @@ impl CaseRunner<'_> {
         let answers = self.cancellable(self.confirm_node_answers(result.as_ref())).await;
         // Their end is not part of the case, so its evidence is read before.
         let static_pods = NodeReversal { static_pods: reversal.static_pods, ..NodeReversal::default() };
-        let reverted = self.leased.revert(static_pods).await.and(reverted);
+        let reverted = self.run_node.revert(static_pods).await.and(reverted);
         if !self.cancel.is_cancelled() {
             if result.is_some() {
                 execution.phase = Phase::Reset;
@@ -261,12 +261,12 @@ impl CaseRunner<'_> {
         if !result.is_some_and(is_missing) {
             return Ok(());
         }
-        match timeout(NODE_ANSWER_TIMEOUT, self.leased.node.summary()).await {
+        match timeout(NODE_ANSWER_TIMEOUT, self.run_node.node.summary()).await {
             Ok(Ok(_)) => Ok(()),
             Ok(Err(error)) => Err(CaseError::Unreachable(error.to_string())),
             Err(_) => {
                 let seconds = NODE_ANSWER_TIMEOUT.as_secs();
-                let name = &self.leased.node.name;
+                let name = &self.run_node.node.name;
                 Err(CaseError::Unreachable(format!("node {name} did not answer for {seconds} s")))
             }
         }
@@ -278,17 +278,17 @@ impl CaseRunner<'_> {
     async fn release_host(&self) {
         let had_host = matches!(self.exclusivity, Exclusivity::Host | Exclusivity::Disk)
             || self.case.case.node.file_systems.is_some();
-        if had_host && !self.cancel.is_cancelled() && self.leased.is_dirty().await {
+        if had_host && !self.cancel.is_cancelled() && self.run_node.is_dirty().await {
             self.report_step(Phase::Reset, "waiting for the node to recover");
             // The next case on the node reports a node that did not recover.
-            let _ = self.leased.reset().await;
+            let _ = self.run_node.reset().await;
             // A pod that is deleted at once is gone from the API before its processes have ended.
-            self.cancel.run_until_cancelled(self.leased.wait_until_pods_ended()).await;
+            self.cancel.run_until_cancelled(self.run_node.wait_until_pods_ended()).await;
         }
     }
 
     fn describe_node(&self, observations: &mut Observations) {
-        let node = &self.leased.node;
+        let node = &self.run_node.node;
         observations.case_name = self.case.case.name.to_string();
         observations.kubelet_version = node.version.to_string();
         observations.node = node.name.clone();
@@ -312,13 +312,13 @@ impl CaseRunner<'_> {
             has_split_layers: stated.containerfs == ContainerfsPlacement::Nodefs,
         };
         self.report_step(Phase::Lease, format!("giving the node an imagefs of {}", stated.imagefs));
-        Ok(self.leased.set_up_file_systems(wanted).await?)
+        Ok(self.run_node.set_up_file_systems(wanted).await?)
     }
 
     /// Checks that the node has the swap space of the case.
     async fn check_swap(&self) -> Result<(), CaseError> {
         let Some(stated) = &self.case.case.node.swap else { return Ok(()) };
-        let (needs, has) = (stated.amount(), self.leased.node.swap().await?);
+        let (needs, has) = (stated.amount(), self.run_node.node.swap().await?);
         if has < needs { Err(SkipReason::Swap { needs, has }.into()) } else { Ok(()) }
     }
 
@@ -326,7 +326,7 @@ impl CaseRunner<'_> {
     async fn set_up_huge_pages(&self) -> Result<(), CaseError> {
         let Some(stated) = &self.case.case.node.huge_pages else { return Ok(()) };
         let needs = stated.amount();
-        let has = self.leased.set_up_huge_pages(needs).await?;
+        let has = self.run_node.set_up_huge_pages(needs).await?;
         if has < needs { Err(SkipReason::HugePages { needs, has }.into()) } else { Ok(()) }
     }
 
@@ -334,16 +334,16 @@ impl CaseRunner<'_> {
     async fn add_unused_image(&self) -> Result<(), CaseError> {
         let Some(bytes) = unused_image_bytes(&self.case.case) else { return Ok(()) };
         self.report_step(Phase::Lease, format!("giving the node an unused image of {} MiB", bytes / MIB));
-        self.leased.mark_dirty().await;
-        let node = &self.leased.node;
+        self.run_node.mark_dirty().await;
+        let node = &self.run_node.node;
         node.backend().add_unused_image(bytes).await?;
         Ok(node.wait_for_file_system_statistics().await?)
     }
 
     /// Plans the pressure on an external node, whose threshold is not changed.
     async fn plan_pressure(&self) -> Result<Option<PressurePlan>, CaseError> {
-        let Some(policy) = &self.leased.policy else { return Ok(None) };
-        let plan = policy.plan_for_current_state(&self.case.case, &self.leased.node).await?;
+        let Some(policy) = &self.run_node.policy else { return Ok(None) };
+        let plan = policy.plan_for_current_state(&self.case.case, &self.run_node.node).await?;
         if let (Some(plan), Some(pressure)) = (&plan, &self.case.case.pressure) {
             let (signal, available, threshold) =
                 (pressure.signal.as_str(), plan.available / MIB, plan.threshold / MIB);
@@ -358,7 +358,7 @@ impl CaseRunner<'_> {
         let containers = self.case.case.container_count();
         let Some(plan) = plan else { return Some(ramp(pressure, containers, container_start)) };
         let duration = ramp_duration(pressure, containers, container_start);
-        Some(ramp_to(plan.target, duration.max(self.leased.min_ramp_duration().await)))
+        Some(ramp_to(plan.target, duration.max(self.run_node.min_ramp_duration().await)))
     }
 
     /// Acquires the memory that the case takes, and checks that the host keeps its reserve.
@@ -369,7 +369,7 @@ impl CaseRunner<'_> {
         let (Some(pressure), Some(ramp)) = (&self.case.case.pressure, ramp) else { return Ok(None) };
         let acquire = async { Ok::<_, CaseError>(self.host.acquire(pressure, ramp).await) };
         let permit = self.cancellable(acquire).await?;
-        self.cancellable(self.host.check(&self.leased.node, pressure, ramp)).await?;
+        self.cancellable(self.host.check(&self.run_node.node, pressure, ramp)).await?;
         Ok(permit)
     }
 
@@ -383,12 +383,9 @@ impl CaseRunner<'_> {
     ) {
         let case = &self.case.case;
         if case.references("logs") {
-            for (name, pod) in &live.pods {
-                if observations.container_logs.contains_key(name) {
-                    continue;
-                }
-                read_logs(self.leased.node.client(), &namespace.name, pod, budget, observations).await;
-            }
+            let client = self.run_node.node.client();
+            let mut reader = LogReader { client, namespace: &namespace.name, budget, observations };
+            reader.read_unread(live).await;
         }
         let created = case.created_objects();
         let is_pod = |kind: Option<&Value>| kind.is_some_and(|kind| kind == "Pod");
@@ -418,7 +415,7 @@ impl CaseRunner<'_> {
     ) -> CaseResult {
         let case = &self.case.case;
         let collector = Collector {
-            node: &self.leased.node,
+            node: &self.run_node.node,
             namespace: &prepared.namespace.name,
             before: &prepared.before,
             full_kubelet_log: case.references("kubeletLog"),
@@ -430,7 +427,7 @@ impl CaseRunner<'_> {
             execution.observations.missing.push(missing);
         }
         execution.phase = Phase::Judge;
-        judge(case, &self.leased.node.version, &execution.observations)
+        judge(case, &self.run_node.node.version, &execution.observations)
     }
 
     /// Deletes the case's namespace. With `ignore_failure`, a namespace that
@@ -446,7 +443,7 @@ impl CaseRunner<'_> {
         match self.cancellable(namespace.delete(timeout)).await {
             Err(CaseError::Interrupted) => Err(CaseError::Interrupted),
             Err(error) => {
-                self.leased.leave_namespace(namespace.clone()).await;
+                self.run_node.leave_namespace(namespace.clone()).await;
                 if ignore_failure { Ok(()) } else { Err(error) }
             }
             Ok(()) => Ok(()),
@@ -462,10 +459,10 @@ impl CaseRunner<'_> {
         let (Some(end), Some(mut result)) = (end, result) else { return Err(CaseError::Interrupted) };
         let is_as_expected = result.verdict.is_success();
         if is_as_expected && let Some(start) = live.first_container_start(&self.case.case.pods) {
-            self.leased.mark_healthy(start).await;
+            self.run_node.mark_healthy(start).await;
         }
         if is_as_expected && self.case.case.pressure.is_some() {
-            self.leased.record_followed_ramp().await;
+            self.run_node.record_followed_ramp().await;
         }
         // The verdict may be inconclusive for this very reason.
         let is_explained = result.inconclusive_reason == Some(InconclusiveReason::EndNotReached);

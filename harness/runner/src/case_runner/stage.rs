@@ -17,21 +17,21 @@ use crate::case_runner::error::{CaseError, refusal};
 use crate::case_runner::guard::MARGIN;
 use crate::case_runner::observe::Observer;
 use crate::case_runner::runner::{CaseRunner, Execution, NodeSpeed, Observed};
-use crate::lease::pod_bounds::PodBounds;
-use crate::lease::privilege::MAX_GRACE_PERIOD;
+use crate::node_access::pod_bounds::PodBounds;
+use crate::node_access::privilege::MAX_GRACE_PERIOD;
 use crate::observation::watch::watch_case;
 use crate::pressure::ramp::Ramp;
 use crate::staging::node_setup::set_up_node;
 
 /// Time that a case needs to delete its pods after its deadline, at most; at the end of it, also
 /// pods with a grace period have ended.
-const CLEANUP_TIME: Duration = Duration::from_secs(MAX_GRACE_PERIOD);
+const CLEANUP_TIME: Duration = MAX_GRACE_PERIOD.duration();
 
 /// Returns the time after which the kubelet begins to end the pods of a case: each has its grace
 /// period left.
 fn lifetime(case: &Case, speed: NodeSpeed) -> Duration {
-    let grace = Duration::from_secs(PodBounds::of(case).longest_grace);
-    speed.deadline(case) + CLEANUP_TIME.saturating_sub(grace)
+    let grace = PodBounds::of(case).longest_grace;
+    speed.deadline(case) + CLEANUP_TIME.saturating_sub(grace.duration())
 }
 
 impl CaseRunner<'_> {
@@ -43,7 +43,7 @@ impl CaseRunner<'_> {
         speed: NodeSpeed,
         execution: &mut Execution,
     ) -> Result<Observed, CaseError> {
-        let node = &self.leased.node;
+        let node = &self.run_node.node;
         let case = &self.case.case;
         let updates = watch_case(node.client(), &namespace.name, &node.name);
         let environment = ramp.map(|ramp| ramp.environment().to_vec()).unwrap_or_default();
@@ -53,7 +53,7 @@ impl CaseRunner<'_> {
             PodPlacement::Bound => vec![],
             PodPlacement::Scheduled => node.tolerations().await?,
         };
-        let lifetime = self.leased.policy.as_ref().map(|_| lifetime(case, speed));
+        let lifetime = self.run_node.policy.as_ref().map(|_| lifetime(case, speed));
         let expiry = self.create_expiry(namespace, lifetime).await?;
         let placement = Placement {
             namespace: &namespace.name,
@@ -63,11 +63,11 @@ impl CaseRunner<'_> {
             priority_classes: &priority_classes,
             runtime_classes: &runtime_classes,
             environment: &environment,
-            default_limits: self.leased.policy.is_some() && case.pressure.is_none(),
+            default_limits: self.run_node.policy.is_some() && case.pressure.is_none(),
             memory_limit: self.memory_limit(),
             active_deadline: lifetime,
             expiry: expiry.as_ref(),
-            image: &**self.leased.image_names(),
+            image: &**self.run_node.image_names(),
         };
         if let Some(ramp) = ramp {
             self.report_step(Phase::Stage, ramp.to_string());
@@ -87,7 +87,7 @@ impl CaseRunner<'_> {
     /// Returns the memory limit of containers without one on a node that evictlab does not manage:
     /// the kernel enforces it before the guard sees what they take.
     fn memory_limit(&self) -> Option<u64> {
-        let policy = self.leased.policy.as_ref()?;
+        let policy = self.run_node.policy.as_ref()?;
         Some(policy.max_pressure_bytes().saturating_add(MARGIN))
     }
 
@@ -141,7 +141,7 @@ impl CaseRunner<'_> {
             if !faults.is_empty() {
                 let names: Vec<_> = faults.iter().map(Fault::name).collect();
                 self.report_step(Phase::Stage, format!("injecting faults: {}", names.join(", ")));
-                self.leased.node.backend().inject_faults(faults, &namespace.name)?;
+                self.run_node.node.backend().inject_faults(faults, &namespace.name)?;
             }
         }
         Ok(())

@@ -1,18 +1,21 @@
 //! Execution of a case's steps.
 
-use evictlab_case::{Action, ApiRequest, ContainerCommand, Name, NodeChange, ObjectKind, Step};
+use evictlab_case::{
+    Action, ApiRequest, ContainerCommand, Name, NodeChange, ObjectKind, Step, Taint, TaintEffect,
+};
 use evictlab_cluster::kubelet_config;
-use evictlab_cluster::workload::{Namespace, Placement, StageError, object_manifest};
+use evictlab_cluster::workload::{GracePeriod, Namespace, Placement, StageError, object_manifest};
 use evictlab_evidence::{
     ApiAnswer, CommandOutput, ContainerStatusExt, LiveState, Observations, Recorded, RecordedPod, StepAnswer,
 };
 use evictlab_judge::Phase;
-use serde_json::{Map, Value, json};
+use k8s_openapi::api::core::v1::Taint as ApiTaint;
+use serde_json::{Map, Value};
 
 use crate::case_runner::error::{CaseError, describe_container};
 use crate::case_runner::runner::CaseRunner;
 use crate::case_runner::step_queue::describe_step;
-use crate::observation::logs::read_logs;
+use crate::observation::logs::LogReader;
 use crate::observation::read_budget::{READ_TIMEOUT, ReadBudget};
 
 impl CaseRunner<'_> {
@@ -49,12 +52,10 @@ impl CaseRunner<'_> {
                 Ok(())
             }
             Action::ReadLogs(pod_name) => {
-                if let Some(pod) = live.pods.get(pod_name.as_str()) {
-                    let mut budget = ReadBudget::new(READ_TIMEOUT);
-                    let client = self.leased.node.client();
-                    let read = read_logs(client, &namespace.name, pod, &mut budget, observations);
-                    self.cancel.run_until_cancelled(read).await;
-                }
+                let (client, mut budget) = (self.run_node.node.client(), ReadBudget::new(READ_TIMEOUT));
+                let mut reader =
+                    LogReader { client, namespace: &namespace.name, budget: &mut budget, observations };
+                self.cancel.run_until_cancelled(reader.read_pod(pod_name.as_str(), live)).await;
                 Ok(())
             }
         }
@@ -84,11 +85,11 @@ impl CaseRunner<'_> {
             ApiRequest::Resize(resize) => {
                 let pod = live.pods.get(resize.pod.as_str());
                 let pod = pod.ok_or_else(|| CaseError::NoPodToResize(resize.pod.to_string()))?;
-                let status = self.leased.node.object().await?.status.unwrap_or_default();
+                let status = self.run_node.node.object().await?.status.unwrap_or_default();
                 namespace.resize_pod(pod, resize, &status.allocatable.unwrap_or_default()).await?;
             }
             ApiRequest::Delete(deletion) => {
-                let grace_period = deletion.grace_period.map(|grace| grace.get().as_secs() as u32);
+                let grace_period = deletion.grace_period.map(|grace| GracePeriod::from(grace.get()));
                 namespace.delete_object(&deletion.object, grace_period).await?;
             }
             ApiRequest::Evict(pod) => namespace.evict_pod(pod.as_str()).await?,
@@ -103,10 +104,10 @@ impl CaseRunner<'_> {
         live: &LiveState,
         config: &Map<String, Value>,
     ) -> Result<(), CaseError> {
-        let node = &self.leased.node;
+        let node = &self.run_node.node;
         match change {
             NodeChange::Taint(taint) => {
-                node.taint(&json!({"key": taint.key, "value": taint.value, "effect": taint.effect})).await?;
+                node.taint(&api_taint(taint)).await?;
             }
             NodeChange::Untaint(key) => node.untaint(key).await?,
             NodeChange::Drain => {
@@ -130,7 +131,7 @@ impl CaseRunner<'_> {
             }
             NodeChange::RestartKubelet => kubelet_config::restart(node).await?,
             NodeChange::LoadImage(image) => {
-                let image = (self.leased.image_names())(image);
+                let image = (self.run_node.image_names())(image);
                 node.backend().load_image(&image).await?;
             }
         }
@@ -148,7 +149,7 @@ impl CaseRunner<'_> {
         let id = id.ok_or_else(|| CaseError::NotRunning(describe_container(command)))?;
         let output = tokio::select! {
             biased;
-            output = self.leased.node.backend().exec(id, &command.command) => output?,
+            output = self.run_node.node.backend().exec(id, &command.command) => output?,
             () = self.cancel.cancelled() => return Err(CaseError::Interrupted),
         };
         Ok(CommandOutput { code: output.code, stdout: output.stdout, stderr: output.stderr })
@@ -161,6 +162,21 @@ fn running_container_id<'a>(pod: &'a RecordedPod, container: Option<&Name>) -> O
     let name = container.map(Name::as_str).or_else(first)?;
     let status = pod.container_statuses().find(|status| status.name == name && status.is_running())?;
     status.container_id.as_deref()?.split_once("://").map(|(_, id)| id)
+}
+
+/// Returns a taint of a case as one of the API.
+fn api_taint(taint: &Taint) -> ApiTaint {
+    let effect = match taint.effect {
+        TaintEffect::NoSchedule => "NoSchedule",
+        TaintEffect::PreferNoSchedule => "PreferNoSchedule",
+        TaintEffect::NoExecute => "NoExecute",
+    };
+    ApiTaint {
+        key: taint.key.clone(),
+        value: taint.value.clone(),
+        effect: effect.to_owned(),
+        ..ApiTaint::default()
+    }
 }
 
 /// Replaces the name of a pod in the case by that of the API, which the API server may have

@@ -9,8 +9,8 @@ use evictlab_report::{CaseId, RunEventKind};
 
 use crate::case_runner::runner::{CaseOutcome, CaseRunner, Interrupted};
 use crate::dispatch::run::RunContext;
-use crate::lease::exclusivity::Exclusivity;
-use crate::lease::leased_node::LeasedNode;
+use crate::node_access::exclusivity::Exclusivity;
+use crate::node_access::run_node::RunNode;
 
 /// Maximum number of runs of a case whose pressure is faster than the node's statistics. Each run
 /// has half the speed of the one before.
@@ -22,15 +22,15 @@ impl RunContext {
         &self,
         case: &LoadedCase,
         id: &CaseId,
-        leased: &LeasedNode,
+        run_node: &RunNode,
         exclusivity: Exclusivity,
     ) -> Result<CaseOutcome, Interrupted> {
         let Some(rate) = &case.case.expect.rate else {
-            return self.run_with_retries(case, id, leased, exclusivity).await;
+            return self.run_with_retries(case, id, run_node, exclusivity).await;
         };
         let (mut results, mut evidence) = (vec![], None);
         for run in 1..=rate.runs {
-            let outcome = self.run_with_retries(case, id, leased, exclusivity).await?;
+            let outcome = self.run_with_retries(case, id, run_node, exclusivity).await?;
             // The evidence of the first run with a deviation is kept, else that of the first run.
             if evidence.is_none() || !is_all_right(&outcome.result) && results.iter().all(is_all_right) {
                 evidence = outcome.evidence;
@@ -45,7 +45,7 @@ impl RunContext {
                 break;
             }
         }
-        let bug = known_bug(&case.case, &leased.node.version, Some(leased.node.cgroup));
+        let bug = known_bug(&case.case, &run_node.node.version, Some(run_node.node.cgroup));
         Ok(CaseOutcome { result: over_runs(rate, bug, results), evidence })
     }
 
@@ -56,7 +56,7 @@ impl RunContext {
         &self,
         case: &LoadedCase,
         id: &CaseId,
-        leased: &LeasedNode,
+        run_node: &RunNode,
         exclusivity: Exclusivity,
     ) -> Result<CaseOutcome, Interrupted> {
         let faults = self.request.backend.faults().unwrap_or_default();
@@ -66,7 +66,7 @@ impl RunContext {
                 run: &self.request.run,
                 case,
                 id: id.clone(),
-                leased,
+                run_node,
                 exclusivity,
                 faults,
                 host: &self.host,
@@ -90,9 +90,9 @@ impl RunContext {
                 return Ok(CaseOutcome { result: outcome.result.after_tries(tries), ..outcome });
             };
             if retry == Retry::MoreSlowly {
-                leased.slow_down().await;
+                run_node.slow_down().await;
             }
-            leased.mark_unsteady().await;
+            run_node.mark_unsteady().await;
             tries.push(outcome.result.as_earlier_try());
             self.events.send(RunEventKind::CaseRetried {
                 id: id.clone(),

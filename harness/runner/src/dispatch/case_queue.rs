@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use tokio::sync::Notify;
 
-use crate::lease::exclusivity::Exclusivity;
+use crate::node_access::exclusivity::Exclusivity;
 
 /// A case in a queue.
 pub(crate) struct QueuedCase<C> {

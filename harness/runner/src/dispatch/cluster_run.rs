@@ -15,7 +15,7 @@ use futures::{StreamExt, stream};
 use tokio::time::Instant;
 
 use crate::dispatch::run::RunContext;
-use crate::lease::leased_node::{ImageNames, LeaseError, LeasedNode};
+use crate::node_access::run_node::{ImageNames, RunNode, RunNodeError};
 use crate::staging::images::images_of;
 
 /// Maximum number of nodes that are prepared at a time. Each waits for a canary pod most of the
@@ -28,7 +28,7 @@ pub(crate) enum PrepareError {
     #[error(transparent)]
     Open(#[from] ClusterError),
     #[error(transparent)]
-    Lease(#[from] LeaseError),
+    RunNode(#[from] RunNodeError),
     #[error(transparent)]
     Canaries(#[from] StageError),
     #[error("interrupted")]
@@ -39,7 +39,7 @@ impl PrepareError {
     fn cause(&self) -> Option<ClusterFailureCause> {
         match self {
             Self::Open(error) => error.is_kubelet_binary().then_some(ClusterFailureCause::KubeletBinary),
-            Self::Lease(_) | Self::Canaries(_) | Self::Interrupted => None,
+            Self::RunNode(_) | Self::Canaries(_) | Self::Interrupted => None,
         }
     }
 }
@@ -60,11 +60,14 @@ impl RunContext {
         let seconds = began.elapsed().as_secs_f64();
         match prepared {
             Ok(nodes) => {
-                let version = |leased: &Arc<LeasedNode>| leased.node.version.to_string();
+                let version = |run_node: &Arc<RunNode>| run_node.node.version.to_string();
                 self.events.send(RunEventKind::ClusterReady {
                     cluster: name.clone(),
                     seconds,
-                    nodes: nodes.iter().map(|leased| (leased.node.name.clone(), version(leased))).collect(),
+                    nodes: nodes
+                        .iter()
+                        .map(|run_node| (run_node.node.name.clone(), version(run_node)))
+                        .collect(),
                 });
                 self.run_cases_while_held(plan, cluster.as_ref(), &nodes).await;
             }
@@ -85,7 +88,7 @@ impl RunContext {
         self: &Rc<Self>,
         plan: &ClusterPlan,
         cluster: Option<&ClusterHandle>,
-        nodes: &[Arc<LeasedNode>],
+        nodes: &[Arc<RunNode>],
     ) {
         let began = Instant::now();
         let lost = async {
@@ -114,7 +117,7 @@ impl RunContext {
         &self,
         plan: &ClusterPlan,
         cluster: &mut Option<ClusterHandle>,
-    ) -> Result<Vec<Arc<LeasedNode>>, PrepareError> {
+    ) -> Result<Vec<Arc<RunNode>>, PrepareError> {
         let step = |text: &str| self.report_cluster_step(&plan.name, text);
         let warning = |text: &str| {
             let (cluster, text) = (plan.name.clone(), text.to_owned());
@@ -137,7 +140,7 @@ impl RunContext {
         &self,
         name: &str,
         cluster: &ClusterHandle,
-    ) -> Result<Vec<Arc<LeasedNode>>, PrepareError> {
+    ) -> Result<Vec<Arc<RunNode>>, PrepareError> {
         let work = async {
             self.report_cluster_step(name, "preparing the nodes");
             let catalog = self.request.image_catalog.clone();
@@ -148,7 +151,7 @@ impl RunContext {
                 ProbePods::create(client, run, NamespacePurpose::Pods("canary"), first.guards()).await?,
             );
             let prepared = cluster.nodes().iter().map(async |node| {
-                let prepared = LeasedNode::prepare(node.clone(), canaries.clone(), image_names.clone());
+                let prepared = RunNode::prepare(node.clone(), canaries.clone(), image_names.clone());
                 (node, prepared.await)
             });
             let prepared = stream::iter(prepared).buffered(MAX_PREPARATIONS).collect().await;
@@ -170,17 +173,17 @@ impl RunContext {
     fn prepared_nodes(
         &self,
         cluster: &str,
-        prepared: Vec<(&Node, Result<LeasedNode, LeaseError>)>,
-    ) -> Result<Vec<LeasedNode>, LeaseError> {
+        prepared: Vec<(&Node, Result<RunNode, RunNodeError>)>,
+    ) -> Result<Vec<RunNode>, RunNodeError> {
         let (mut usable, mut failed) = (Vec::new(), Vec::new());
         for (node, result) in prepared {
             match result {
-                Ok(leased) => usable.push(leased),
+                Ok(run_node) => usable.push(run_node),
                 Err(error) => failed.push((node, error)),
             }
         }
         for (node, error) in failed {
-            let is_last = usable.iter().all(|leased: &LeasedNode| leased.node.kubelet != node.kubelet);
+            let is_last = usable.iter().all(|run_node: &RunNode| run_node.node.kubelet != node.kubelet);
             if is_last || node.backend().external().is_none() {
                 return Err(error);
             }

@@ -10,7 +10,7 @@ use evictlab_case::{Case, LoadedCase};
 use evictlab_cluster::{Backend, ClusterPlan, Kubelet};
 use evictlab_judge::{CaseResult, Verdict};
 use evictlab_report::CaseId;
-use evictlab_report::words::count;
+use evictlab_report::text::count;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
@@ -18,9 +18,9 @@ use crate::dispatch::case_queue::{CaseQueue, QueuedCase, WorkerKind};
 use crate::dispatch::repeat::Repeat;
 use crate::dispatch::run::RunContext;
 use crate::dispatch::worker::{CaseJob, FinishedCase, Worker};
-use crate::lease::exclusivity::{Exclusivity, SharedResources, exclusivity};
-use crate::lease::leased_node::LeasedNode;
 use crate::model_limits::model_limits;
+use crate::node_access::exclusivity::{Exclusivity, SharedResources, exclusivity};
+use crate::node_access::run_node::RunNode;
 use crate::pressure::skip_reason::SkipReason;
 
 /// Maximum number of cases that share a node.
@@ -34,7 +34,7 @@ const MAX_SHARED_CASES_IN_MODEL: usize = 32;
 
 impl RunContext {
     /// Runs every case on every kubelet of a cluster, with the requested repetition.
-    pub(super) async fn run_cases(self: &Rc<Self>, plan: &ClusterPlan, nodes: &[Arc<LeasedNode>]) {
+    pub(super) async fn run_cases(self: &Rc<Self>, plan: &ClusterPlan, nodes: &[Arc<RunNode>]) {
         let began = Instant::now();
         let mut attempts = self.request.repeat.first_attempts();
         while self.request.repeat.allows_attempt(*attempts.start(), self.broken.load(Ordering::Relaxed)) {
@@ -55,7 +55,7 @@ impl RunContext {
     async fn run_attempts(
         self: &Rc<Self>,
         plan: &ClusterPlan,
-        nodes: &[Arc<LeasedNode>],
+        nodes: &[Arc<RunNode>],
         attempts: RangeInclusive<u32>,
         since: Instant,
     ) {
@@ -65,7 +65,7 @@ impl RunContext {
             .iter()
             .flat_map(|kubelet| {
                 let nodes: Vec<_> =
-                    nodes.iter().filter(|leased| leased.node.kubelet == kubelet.label).collect();
+                    nodes.iter().filter(|run_node| run_node.node.kubelet == kubelet.label).collect();
                 self.plan_kubelet(kubelet, &nodes, *attempts.start())
             })
             .collect();
@@ -76,18 +76,18 @@ impl RunContext {
         queued.sort_by_key(|case| case.exclusivity);
         let queue = Rc::new(CaseQueue::new(queued));
         let mut workers = JoinSet::new();
-        for leased in nodes {
-            if leased.unusable_reason().await.is_some() {
-                queue.withdraw(&leased.node.name);
+        for run_node in nodes {
+            if run_node.unusable_reason().await.is_some() {
+                queue.withdraw(&run_node.node.name);
             }
         }
         // Cases share a node only if there are more of them than nodes.
         let cluster: Rc<str> = plan.name.as_str().into();
         for number in 1..=shared_per_node {
             let kind = if number == 1 { WorkerKind::Any } else { WorkerKind::SharedOnly };
-            for leased in nodes {
-                let (leased, queue, cluster) = (leased.clone(), queue.clone(), cluster.clone());
-                let worker = Worker { leased, queue, kind, cluster, since };
+            for run_node in nodes {
+                let (run_node, queue, cluster) = (run_node.clone(), queue.clone(), cluster.clone());
+                let worker = Worker { run_node, queue, kind, cluster, since };
                 workers.spawn_local(self.clone().work(worker));
             }
         }
@@ -98,7 +98,7 @@ impl RunContext {
     fn plan_kubelet(
         &self,
         kubelet: &Kubelet,
-        nodes: &[&Arc<LeasedNode>],
+        nodes: &[&Arc<RunNode>],
         attempt: u32,
     ) -> Vec<QueuedCase<CaseJob>> {
         let cases = self.request.cases.iter();
@@ -140,7 +140,7 @@ impl RunContext {
         &self,
         case: &Arc<LoadedCase>,
         kubelet: &Kubelet,
-        nodes: &[&Arc<LeasedNode>],
+        nodes: &[&Arc<RunNode>],
         attempt: u32,
     ) -> Option<QueuedCase<CaseJob>> {
         let id = case_id(case, kubelet, attempt);
@@ -152,10 +152,10 @@ impl RunContext {
         match usable_nodes(&self.request.backend, case, kubelet, nodes) {
             Ok(usable) => {
                 let last_attempt = Arc::new(AtomicU32::new(attempt));
-                let own_disks = nodes.iter().all(|leased| leased.node.backend().has_own_disk());
+                let own_disks = nodes.iter().all(|run_node| run_node.node.backend().has_own_disk());
                 let exclusivity = exclusivity_on(&self.request.backend, &case.case, own_disks);
-                let mut usable_nodes = nodes.iter().filter(|leased| usable.contains(&leased.node.name));
-                let may_starve = usable_nodes.any(|leased| leased.may_starve(&case.case));
+                let mut usable_nodes = nodes.iter().filter(|run_node| usable.contains(&run_node.node.name));
+                let may_starve = usable_nodes.any(|run_node| run_node.may_starve(&case.case));
                 let exclusivity = if may_starve { exclusivity.max(Exclusivity::Node) } else { exclusivity };
                 let job = CaseJob { case: case.clone(), id, last_attempt };
                 Some(QueuedCase { case: job, exclusivity, nodes: Arc::new(usable) })
@@ -216,15 +216,15 @@ fn usable_nodes(
     backend: &Backend,
     case: &LoadedCase,
     kubelet: &Kubelet,
-    nodes: &[&Arc<LeasedNode>],
+    nodes: &[&Arc<RunNode>],
 ) -> Result<BTreeSet<String>, NoUsableNode> {
     if let Some(why) = unsuitable_kubelet(backend, case, kubelet) {
         return Err(why);
     }
     let (mut usable, mut reasons) = (BTreeSet::new(), vec![]);
-    for leased in nodes {
-        let name = leased.node.name.clone();
-        match leased.skip_reason(&case.case) {
+    for run_node in nodes {
+        let name = run_node.node.name.clone();
+        match run_node.skip_reason(&case.case) {
             None => {
                 usable.insert(name);
             }

@@ -1,12 +1,13 @@
 //! Preview of a run: its cases in their order, without a cluster.
 
 use evictlab_cluster::{Backend, Kubelet};
+use evictlab_report::BackendName;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::dispatch::plan_cases::{exclusivity_on, unsuitable_kubelet};
 use crate::dispatch::request::RunRequest;
-use crate::lease::exclusivity::Exclusivity;
+use crate::node_access::exclusivity::Exclusivity;
 
 /// A case that a run would execute on a kubelet, or skip.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -35,8 +36,8 @@ pub struct PlannedCase {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RunPreview {
-    /// `kind`, `existing` or `embedded`.
-    pub backend: String,
+    /// Backend of the run.
+    pub backend: BackendName,
     /// The cases in the order in which nodes take them, and those that the run would skip.
     pub cases: Vec<PreviewedCase>,
     /// Number of runs of each case; `null` if it depends on verdicts or on time.

@@ -22,7 +22,7 @@ pub struct RunRequest {
     /// Source of the clusters.
     pub backend: Backend,
     /// The shard of the selection that the cases are.
-    pub shard: Option<OfShard>,
+    pub shard: Option<SelectionShard>,
     /// Repetition of the cases.
     pub repeat: Repeat,
     /// Maximum number of further tries of a case that failed or is inconclusive.
@@ -89,7 +89,7 @@ impl RunRequest {
 }
 
 /// A shard of a selection, and the rest of the selection.
-pub struct OfShard {
+pub struct SelectionShard {
     /// The shard.
     pub shard: Shard,
     /// Cases of the other shards.

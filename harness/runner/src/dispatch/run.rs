@@ -16,8 +16,8 @@ use tokio::task::{JoinHandle, JoinSet, LocalSet, spawn_local};
 use tokio_util::sync::CancellationToken;
 
 use crate::dispatch::interrupt::Interrupt;
-use crate::dispatch::request::{OfShard, RunRequest};
-use crate::lease::pressure_permits::PressurePermits;
+use crate::dispatch::request::{RunRequest, SelectionShard};
+use crate::node_access::pressure_permits::PressurePermits;
 use crate::pressure::host_budget::HostBudget;
 
 /// State that all tasks of a run share.
@@ -161,14 +161,14 @@ fn run_started(request: &RunRequest) -> RunEventKind {
     RunEventKind::RunStarted {
         run: request.run.clone(),
         evictlab: env!("CARGO_PKG_VERSION").to_owned(),
-        backend: request.backend.name().to_owned(),
+        backend: request.backend.name(),
         real_start: model.is_some().then(|| Timestamp::now().round(Unit::Second).unwrap_or_default()),
         model,
         cases: planned,
         kubelet_args: request.kubelet_args(),
         repeat: request.repeat.planned_runs(),
         flaky_result: request.flaky_result,
-        shard: request.shard.as_ref().map(|OfShard { shard: Shard { part, of }, others }| ShardInfo {
+        shard: request.shard.as_ref().map(|SelectionShard { shard: Shard { part, of }, others }| ShardInfo {
             part: *part,
             of: *of,
             others: infos(others),

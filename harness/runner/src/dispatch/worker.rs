@@ -16,8 +16,8 @@ use crate::case_runner::runner::{CaseOutcome, Interrupted};
 use crate::dispatch::case_queue::{CaseQueue, QueuedCase, WorkerKind};
 use crate::dispatch::repeat::Repeat;
 use crate::dispatch::run::RunContext;
-use crate::lease::exclusivity::Exclusivity;
-use crate::lease::leased_node::LeasedNode;
+use crate::node_access::exclusivity::Exclusivity;
+use crate::node_access::run_node::RunNode;
 
 /// One planned run of a case.
 #[derive(Clone)]
@@ -49,7 +49,7 @@ impl QueuedCase<CaseJob> {
 
 /// A worker: takes cases from a queue and runs them on one node.
 pub(crate) struct Worker {
-    pub leased: Arc<LeasedNode>,
+    pub run_node: Arc<RunNode>,
     pub queue: Rc<CaseQueue<CaseJob>>,
     /// Cases that it takes.
     pub kind: WorkerKind,
@@ -77,8 +77,8 @@ impl RunContext {
     /// Runs cases from the queue on a node until no case for the worker is left or the run is
     /// cancelled.
     pub(super) async fn work(self: Rc<Self>, worker: Worker) {
-        let Worker { leased, queue, kind, cluster, since } = worker;
-        let node = &leased.node.name;
+        let Worker { run_node, queue, kind, cluster, since } = worker;
+        let node = &run_node.node.name;
         let next = || self.cancel.run_until_cancelled(queue.next(node, kind));
         while let Some((queued, _permit)) = next().await.flatten() {
             if self.stops_at_failure() {
@@ -89,14 +89,14 @@ impl RunContext {
             let began = Instant::now();
             self.events.send(RunEventKind::CaseStarted { id: id.clone(), node: node.clone() });
             // A separate task, so that a panic only affects its case.
-            let run = self.clone().run_on_node(queued.case.clone(), leased.clone(), exclusivity);
+            let run = self.clone().run_on_node(queued.case.clone(), run_node.clone(), exclusivity);
             let outcome = AbortOnDropHandle::new(spawn_local(run)).await;
             let outcome = outcome.unwrap_or_else(|panic| {
                 let why = format!("evictlab panicked: {panic}");
                 let result = CaseResult::without_evidence(Verdict::Error, why);
                 Ok(CaseOutcome { result, evidence: None })
             });
-            self.release_pressure_permit(&leased, &cluster).await;
+            self.release_pressure_permit(&run_node, &cluster).await;
             let seconds = began.elapsed().as_secs_f64();
             match outcome.or_else(|Interrupted| self.timed_out().ok_or(Interrupted)) {
                 Ok(CaseOutcome { result, evidence }) => {
@@ -107,8 +107,8 @@ impl RunContext {
                     self.events.send(RunEventKind::CaseInterrupted { id, node: node.clone(), seconds });
                 }
             }
-            if exclusivity != Exclusivity::Shared && leased.unusable_reason().await.is_some() {
-                queue.withdraw(&leased.node.name);
+            if exclusivity != Exclusivity::Shared && run_node.unusable_reason().await.is_some() {
+                queue.withdraw(&run_node.node.name);
             } else if let Some(next_run) = self.next_stress_run(&queued, since) {
                 queue.push(next_run);
             }
@@ -118,40 +118,40 @@ impl RunContext {
     async fn run_on_node(
         self: Rc<Self>,
         job: CaseJob,
-        leased: Arc<LeasedNode>,
+        run_node: Arc<RunNode>,
         exclusivity: Exclusivity,
     ) -> Result<CaseOutcome, Interrupted> {
-        if let Some(why) = leased.unusable_reason().await.filter(|_| exclusivity != Exclusivity::Shared) {
+        if let Some(why) = run_node.unusable_reason().await.filter(|_| exclusivity != Exclusivity::Shared) {
             let mut result = CaseResult::without_evidence(Verdict::Error, why);
             result.phase = Some(Phase::Lease);
             return Ok(CaseOutcome { result, evidence: None });
         }
         let _access = match exclusivity {
-            Exclusivity::Shared => (Some(leased.access.read().await), None),
+            Exclusivity::Shared => (Some(run_node.access.read().await), None),
             Exclusivity::Disk | Exclusivity::Node | Exclusivity::Host => {
-                (None, Some(leased.access.write().await))
+                (None, Some(run_node.access.write().await))
             }
         };
-        let outcome = self.run_for_rate(&job.case, &job.id, &leased, exclusivity).await;
+        let outcome = self.run_for_rate(&job.case, &job.id, &run_node, exclusivity).await;
         if exclusivity == Exclusivity::Shared {
-            leased.mark_unsteady().await;
+            run_node.mark_unsteady().await;
         }
         outcome
     }
 
     /// Gives the permit of a node for pressure back when the node has recovered. The permit of a
     /// node that does not recover is lost for the rest of the run.
-    async fn release_pressure_permit(&self, leased: &Arc<LeasedNode>, cluster: &str) {
-        let (Some(permits), Some(permit)) = (&self.pressure_permits, leased.take_pressure_permit().await)
+    async fn release_pressure_permit(&self, run_node: &Arc<RunNode>, cluster: &str) {
+        let (Some(permits), Some(permit)) = (&self.pressure_permits, run_node.take_pressure_permit().await)
         else {
             return;
         };
-        let (permits, leased, events) = (permits.clone(), leased.clone(), self.events.clone());
+        let (permits, run_node, events) = (permits.clone(), run_node.clone(), self.events.clone());
         let cluster = cluster.to_owned();
         let mut recoveries = self.recoveries.borrow_mut();
         while recoveries.try_join_next().is_some() {}
         recoveries.spawn_local(async move {
-            match leased.wait_until_pressure_ended(&permit.namespaces).await {
+            match run_node.wait_until_pressure_ended(&permit.namespaces).await {
                 Ok(()) => drop(permit),
                 Err(error) => {
                     let text = format!("{error}\nhelp: it counts as under pressure for the rest of the run");

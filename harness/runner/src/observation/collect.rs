@@ -5,25 +5,20 @@ use std::collections::{BTreeMap, HashMap};
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Event, Pod};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ListMeta;
 use kube::api::ListParams;
-use kube::core::Request;
-use kube::{Api, Client, Resource};
 use serde::Deserialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
 
 use evictlab_case::expression::KeysRead;
-use evictlab_cluster::{MAX_KUBELET_LOG_LINES, MetricLine, Node, api_error_message, without_managed_fields};
+use evictlab_cluster::{MAX_KUBELET_LOG_LINES, MetricLine, Node, api_error_message};
 use evictlab_evidence::{
-    DecodeError, EvidenceSource, LiveState, Metric, MissingEvidence, NodeState, Observations, Recorded,
-    RecordedEvent, RecordedPod,
+    EvidenceSource, ListedPods, LiveState, Metric, MissingEvidence, NodeState, Observations, Recorded,
+    RecordedEvent, RecordedPod, UndecodablePod,
 };
 
+use crate::observation::raw_list::{RawList, recorded_form, without_nulls};
 use crate::observation::read_budget::ReadBudget;
-
-/// Maximum number of pods, and of events, that are listed at the end of a case.
-const MAX_LISTED: u32 = 10_000;
 
 /// State of a node before the pods of a case.
 #[derive(Clone, Debug, Default)]
@@ -52,15 +47,6 @@ pub(crate) struct Collector<'a> {
     pub restarts_kubelet: bool,
 }
 
-/// Reason why the final pods could not be read.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum FinalPodsError {
-    #[error("{}", api_error_message(.0))]
-    List(#[from] kube::Error),
-    #[error(transparent)]
-    Decode(#[from] DecodeError),
-}
-
 impl Collector<'_> {
     /// Completes the observations with the live state and with readings of the API server and the
     /// node, as far as they are read in time. Returns the sources that could not be read; the
@@ -73,23 +59,16 @@ impl Collector<'_> {
     ) -> Vec<MissingEvidence> {
         let mut missing = Vec::new();
         let mut live = live.clone();
-        match budget.read(self.final_pods()).await {
-            Ok((pods, is_complete)) => {
-                if is_complete {
-                    let listed = pods.iter().map(|pod| pod.case_name().to_owned()).collect();
-                    live.record_unlisted_pods(observations.seconds.unwrap_or_default(), &listed);
-                } else {
-                    missing.push(MissingEvidence::new(EvidenceSource::Pods, cut_list()));
-                }
-                copy_live_state(&live, observations);
-                observations.pods_final = pods;
-            }
+        let final_pods = match budget.read(self.final_pods()).await {
+            Ok(listed) => listed.add_to(&mut live, observations.seconds.unwrap_or_default(), &mut missing),
             Err(error) => {
-                copy_live_state(&live, observations);
                 missing.push(MissingEvidence::new(EvidenceSource::Pods, error));
+                live.pods.values().cloned().collect()
             }
-        }
-        missing.extend(live.missing);
+        };
+        copy_live_state(&live, observations);
+        observations.pods_final = final_pods;
+        missing.extend(live.missing());
         self.add_missed_events(budget, &mut observations.events, &mut missing).await;
         self.read_node(budget, observations, &mut missing).await;
         let is_known = missing.iter().any(|missing| missing.source == EvidenceSource::Summary);
@@ -149,20 +128,14 @@ impl Collector<'_> {
         }
     }
 
-    /// Lists the pods of the case. Returns whether the list is complete.
-    async fn final_pods(&self) -> Result<(Vec<RecordedPod>, bool), FinalPodsError> {
-        let pods: Api<Pod> = Api::namespaced(self.node.client().clone(), self.namespace);
-        let list = pods.list(&ListParams::default().limit(MAX_LISTED)).await?;
-        let is_complete = list.metadata.continue_.is_none_or(|token| token.is_empty());
-        let recorded = |pod: Pod| {
-            let value = serde_json::to_value(pod).ok()?;
-            Some(Recorded::decode(with_type_meta(without_managed_fields(value), "Pod")))
-        };
-        Ok((list.items.into_iter().filter_map(recorded).collect::<Result<_, _>>()?, is_complete))
+    /// Lists the pods of the case.
+    async fn final_pods(&self) -> Result<FinalPods, String> {
+        let list = RawList::read::<Pod>(self.node.client(), self.namespace, &ListParams::default()).await;
+        list.and_then(FinalPods::decode).map_err(|error| api_error_message(&error))
     }
 
-    /// Adds the events that a failed watch may have missed. Events about a node are in the
-    /// namespace `default`.
+    /// Adds the events that a failed watch may have missed, and replaces those of which the API
+    /// server has a newer version. Events about a node are in the namespace `default`.
     async fn add_missed_events(
         &self,
         budget: &mut ReadBudget,
@@ -173,13 +146,13 @@ impl Collector<'_> {
         let of_node = format!("involvedObject.kind=Node,involvedObject.name={node}");
         let of_node = ListParams::default().fields(&of_node);
         for (namespace, filter) in [(self.namespace, ListParams::default()), ("default", of_node)] {
-            let listed = list_events(self.node.client(), namespace, &filter, self.before.at);
-            match budget.read(listed).await {
-                Ok((listed, is_complete)) => {
-                    let cut =
-                        (!is_complete).then(|| MissingEvidence::new(EvidenceSource::Events, cut_list()));
-                    missing.extend(cut);
-                    missing.extend(listed.into_iter().filter_map(|event| add_unless_known(events, event)))
+            match budget.read(RawList::read::<Event>(self.node.client(), namespace, &filter)).await {
+                Ok(list) => {
+                    let cut = (!list.is_complete).then(RawList::describe_cut);
+                    missing.extend(cut.map(|cause| MissingEvidence::new(EvidenceSource::Events, cause)));
+                    // Older events, of which a node has many, are not parsed.
+                    let recent = list.items.iter().filter(|event| is_since(event, self.before.at));
+                    missing.extend(recent.filter_map(|event| add_event(events, event)));
                 }
                 Err(error) => {
                     let cause = format!("failed to list events in {namespace}: {error}");
@@ -197,44 +170,51 @@ fn copy_live_state(live: &LiveState, observations: &mut Observations) {
     observations.node_history = live.node_history.clone();
     observations.node_object = live.node.clone();
     observations.events = live.events.clone();
-    observations.pods_final = live.pods.values().cloned().collect();
 }
 
-/// Adds `apiVersion` and `kind`, which the API server omits in the items of a list.
-fn with_type_meta(mut object: Value, kind: &str) -> Value {
-    if let Some(fields) = object.as_object_mut() {
-        fields.insert("apiVersion".to_owned(), json!("v1"));
-        fields.insert("kind".to_owned(), json!(kind));
+/// The pods at the end of a case.
+struct FinalPods {
+    pods: Vec<RecordedPod>,
+    undecodable: Vec<UndecodablePod>,
+    /// False if there are more pods.
+    is_complete: bool,
+}
+
+impl FinalPods {
+    /// Decodes a list. A pod that cannot be decoded does not affect the others.
+    fn decode(list: RawList) -> Result<Self, kube::Error> {
+        let mut listed = Self { pods: vec![], undecodable: vec![], is_complete: list.is_complete };
+        for item in list.items {
+            let mut pod = serde_json::from_str(item.get()).map_err(kube::Error::SerdeError)?;
+            without_nulls(&mut pod);
+            match RecordedPod::try_decode(recorded_form(pod, "Pod")) {
+                Ok(pod) => listed.pods.push(pod),
+                Err((pod, error)) => listed.undecodable.push(UndecodablePod::new(&pod, &error)),
+            }
+        }
+        Ok(listed)
     }
-    object
-}
 
-fn cut_list() -> String {
-    format!("the list was cut after {MAX_LISTED}")
-}
-
-/// Lists the events of a namespace since `since`. Older events, of which a node has many, are not
-/// parsed. Returns whether the list is complete.
-async fn list_events(
-    client: &Client,
-    namespace: &str,
-    filter: &ListParams,
-    since: Timestamp,
-) -> Result<(Vec<Value>, bool), kube::Error> {
-    #[derive(Deserialize)]
-    struct EventList {
-        #[serde(default)]
-        metadata: ListMeta,
-        items: Option<Vec<Box<RawValue>>>,
+    /// Adds the list to the state of the case at its end, `t` seconds after the first pod was
+    /// created. Returns the last version of each pod that exists: the listed one or, if that is not
+    /// known, the last one that a watch delivered.
+    fn add_to(self, live: &mut LiveState, t: f64, missing: &mut Vec<MissingEvidence>) -> Vec<RecordedPod> {
+        let mut listed = ListedPods::default();
+        self.pods.iter().for_each(|pod| listed.insert(pod));
+        self.undecodable.iter().for_each(|pod| listed.insert_undecodable(pod));
+        if self.is_complete {
+            live.record_unlisted_pods(t, &listed);
+        } else {
+            missing.push(MissingEvidence::new(EvidenceSource::Pods, RawList::describe_cut()));
+        }
+        self.pods.iter().for_each(|pod| live.note_decoded(pod));
+        self.undecodable.into_iter().for_each(|pod| live.record_undecodable_pod(pod));
+        let is_unknown = |watched: &&RecordedPod| {
+            !self.pods.iter().any(|pod| pod.uid() == watched.uid() && pod.case_name() == watched.case_name())
+        };
+        let unknown: Vec<RecordedPod> = live.pods.values().filter(is_unknown).cloned().collect();
+        self.pods.into_iter().chain(unknown).collect()
     }
-    let filter = filter.clone().limit(MAX_LISTED);
-    let request = Request::new(Event::url_path(&(), Some(namespace))).list(&filter);
-    let list: EventList = client.request(request.map_err(kube::Error::BuildRequest)?).await?;
-    let items = list.items.unwrap_or_default();
-    let recent = items.iter().filter(|event| is_since(event, since));
-    let recent = recent.map(|event| serde_json::from_str(event.get()).map_err(kube::Error::SerdeError));
-    let is_complete = list.metadata.continue_.is_none_or(|token| token.is_empty());
-    Ok((recent.collect::<Result<_, _>>()?, is_complete))
 }
 
 fn is_since(event: &RawValue, since: Timestamp) -> bool {
@@ -243,21 +223,32 @@ fn is_since(event: &RawValue, since: Timestamp) -> bool {
     struct EventTimes {
         last_timestamp: Option<Timestamp>,
         event_time: Option<Timestamp>,
+        series: Option<Series>,
+    }
+    #[derive(Default, Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Series {
+        last_observed_time: Option<Timestamp>,
     }
     // An event whose times cannot be parsed is kept as evidence.
     let times: EventTimes = serde_json::from_str(event.get()).unwrap_or_default();
+    let of_series = times.series.and_then(|series| series.last_observed_time);
+    let last = [times.last_timestamp, times.event_time, of_series].into_iter().flatten().max();
     // Event times have a resolution of one second.
-    times.last_timestamp.or(times.event_time).is_none_or(|time| time.as_second() >= since.as_second())
+    last.is_none_or(|time| time.as_second() >= since.as_second())
 }
 
-/// Adds an event that no watch delivered. Returns the events as missing evidence if it cannot be
-/// decoded.
-fn add_unless_known(events: &mut Vec<RecordedEvent>, event: Value) -> Option<MissingEvidence> {
-    match RecordedEvent::decode(with_type_meta(without_managed_fields(event), "Event")) {
+/// Adds a listed event that no watch delivered, or replaces its older version. Returns the events
+/// as missing evidence if it cannot be decoded.
+fn add_event(events: &mut Vec<RecordedEvent>, event: &RawValue) -> Option<MissingEvidence> {
+    let event = serde_json::from_str(event.get()).map_err(|error| error.to_string());
+    let event = event.and_then(|event: Value| {
+        RecordedEvent::decode(recorded_form(event, "Event")).map_err(|error| error.to_string())
+    });
+    match event {
         Ok(event) => {
-            if !events.iter().any(|known| known.uid() == event.uid()) {
-                events.push(event);
-            }
+            let unknown = event.replace_in(events);
+            events.extend(unknown);
             None
         }
         Err(error) => Some(MissingEvidence::new(EvidenceSource::Events, error)),
@@ -301,6 +292,7 @@ fn is_about_eviction(line: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn keeps_events_since_a_time_and_those_without_a_valid_time() {
@@ -310,6 +302,14 @@ mod tests {
             (r#"{"lastTimestamp": "2026-11-21T09:30:11Z", "eventTime": null}"#, false),
             (r#"{"lastTimestamp": null, "eventTime": "2026-11-21T09:30:11.999999Z"}"#, false),
             (r#"{"lastTimestamp": null, "eventTime": "2026-11-21T09:30:13.000001Z"}"#, true),
+            (
+                r#"{"eventTime": "2026-11-21T09:29:00.000001Z", "series": {"count": 2, "lastObservedTime": "2026-11-21T09:30:13.000001Z"}}"#,
+                true,
+            ),
+            (
+                r#"{"eventTime": "2026-11-21T09:29:00.000001Z", "series": {"count": 2, "lastObservedTime": "2026-11-21T09:30:11.000001Z"}}"#,
+                false,
+            ),
             (r#"{"metadata": {}}"#, true),
             (r#"{"lastTimestamp": "yesterday"}"#, true),
         ];
@@ -317,6 +317,123 @@ mod tests {
             let event: Box<RawValue> = serde_json::from_str(event).unwrap();
             assert_eq!(is_since(&event, since), kept, "{event}");
         }
+    }
+
+    fn raw(json: &Value) -> Box<RawValue> {
+        serde_json::value::to_raw_value(json).unwrap()
+    }
+
+    /// The list is read after the last event of the watch.
+    #[test]
+    fn listed_events_are_added_or_replace_their_older_versions() {
+        let event = |uid: &str, version: &str, count: u32| json!({"metadata": {"uid": uid, "resourceVersion": version}, "reason": "Evicted", "count": count});
+        let watched = |uid, version, count| recorded_form(event(uid, version, count), "Event");
+        let mut events: Vec<RecordedEvent> =
+            [watched("a", "5", 1), watched("b", "7", 2)].map(|event| Recorded::decode(event).unwrap()).into();
+        let listed = [event("b", "6", 1), event("a", "9", 3), event("c", "8", 1)];
+        for event in listed {
+            assert_eq!(add_event(&mut events, &raw(&event)), None);
+        }
+        let kept: Vec<&Value> = events.iter().map(Recorded::json).collect();
+        assert_eq!(kept, [&watched("a", "9", 3), &watched("b", "7", 2), &watched("c", "8", 1)]);
+        assert!(
+            kept[0].to_string().starts_with(r#"{"apiVersion":"v1","kind":"Event","metadata":"#),
+            "{}",
+            kept[0]
+        );
+        let missing = add_event(&mut events, &raw(&json!({"count": "many"}))).unwrap();
+        assert!(missing.cause.contains("failed to decode Event at count"), "{missing}");
+    }
+
+    fn pod(name: &str, uid: &str, phase: Value) -> Value {
+        let metadata = json!({"name": name, "uid": uid, "creationTimestamp": null});
+        json!({"metadata": metadata, "status": {"phase": phase, "newerField": 1}})
+    }
+
+    fn watched(pods: &[(&str, &str)]) -> LiveState {
+        let mut live = LiveState::new();
+        for (name, uid) in pods {
+            live.record_pod(1.0, Recorded::decode(pod(name, uid, json!("Running"))).unwrap());
+        }
+        live
+    }
+
+    /// Adds a list of pods. Returns the names, UIDs and phases of the final pods, the UIDs of those
+    /// that are gone, and the missing evidence.
+    fn add_list(
+        live: &mut LiveState,
+        pods: &[Value],
+        is_complete: bool,
+    ) -> (Vec<String>, Vec<String>, Vec<String>) {
+        let list = RawList { items: pods.iter().map(raw).collect(), is_complete };
+        let mut missing = vec![];
+        let pods = FinalPods::decode(list).unwrap().add_to(live, 2.0, &mut missing);
+        let text = |text: Option<&str>| text.unwrap_or_default().to_owned();
+        let describe =
+            |pod: &RecordedPod| format!("{} {} {}", pod.name(), text(pod.uid()), text(pod.phase()));
+        let sources = missing.into_iter().chain(live.missing()).map(|missing| missing.source.to_string());
+        (
+            pods.iter().map(describe).collect(),
+            live.gone.iter().map(|pod| text(pod.uid())).collect(),
+            sources.collect(),
+        )
+    }
+
+    fn texts(texts: &[&str]) -> Vec<String> {
+        texts.iter().map(|text| (*text).to_owned()).collect()
+    }
+
+    #[test]
+    fn final_pods_are_the_listed_ones_and_those_whose_listed_version_is_not_known() {
+        let [a, b] = [("a", "1"), ("b", "2")];
+        let failed = |name, uid| pod(name, uid, json!("Failed"));
+        let undecodable = |name, uid| pod(name, uid, json!(7));
+        let rows = [
+            (
+                vec![failed("a", "1"), failed("b", "2")],
+                true,
+                &["a 1 Failed", "b 2 Failed"][..],
+                &[][..],
+                &[][..],
+            ),
+            (vec![failed("a", "1")], true, &["a 1 Failed"], &["2"], &["pods/b"]),
+            (vec![failed("a", "1")], false, &["a 1 Failed", "b 2 Running"], &[], &["pods"]),
+            // Another pod has the name of the first one.
+            (
+                vec![failed("a", "3"), failed("b", "2")],
+                true,
+                &["a 3 Failed", "b 2 Failed"],
+                &["1"],
+                &["pods/a"],
+            ),
+            (
+                vec![undecodable("a", "1"), failed("b", "2")],
+                true,
+                &["b 2 Failed", "a 1 Running"],
+                &[],
+                &["pods/a"],
+            ),
+            (
+                vec![undecodable("c", "3"), failed("a", "1"), failed("b", "2")],
+                true,
+                &["a 1 Failed", "b 2 Failed"],
+                &[],
+                &["pods/c"],
+            ),
+        ];
+        for (listed, is_complete, pods, gone, missing) in rows {
+            let mut live = watched(&[a, b]);
+            let result = add_list(&mut live, &listed, is_complete);
+            assert_eq!(result, (texts(pods), texts(gone), texts(missing)), "{listed:?}");
+        }
+    }
+
+    #[test]
+    fn a_listed_pod_is_recorded_with_all_its_fields_but_nulls() {
+        let list = RawList { items: vec![raw(&pod("a", "1", json!("Failed")))], is_complete: true };
+        let listed = FinalPods::decode(list).unwrap();
+        let expected = r#"{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","uid":"1"},"status":{"phase":"Failed","newerField":1}}"#;
+        assert_eq!(listed.pods[0].json().to_string(), expected);
     }
 
     #[test]

@@ -107,9 +107,21 @@ impl EndCondition {
     }
 
     /// Restarts the stall timeout, for progress that the state does not show, such as a step that
-    /// waits for its time, and after an outage, during which progress was not observed.
+    /// waits for its time.
     pub(crate) fn mark_progress(&mut self) {
         self.last_change = Instant::now();
+    }
+
+    /// Restarts the stall timeout after an outage, during which progress was not observed. The
+    /// outage does not count as settle time either: what would have followed the outcome was not
+    /// observed.
+    pub(crate) fn mark_end_of_outage(&mut self, age: Duration) {
+        let now = Instant::now();
+        self.mark_progress();
+        let of_outcome = self.settling.as_mut().map(|(_, since)| since);
+        for since in of_outcome.into_iter().chain(&mut self.stuck_since) {
+            *since = now.min(*since + age);
+        }
     }
 
     /// Returns the reason to end the observation now, or `None` to continue.
@@ -126,9 +138,14 @@ impl EndCondition {
             }
         }
         let is_stalled = now - self.last_change >= self.limits.stall_timeout;
+        let outcome = outcome(inputs, sample.as_ref());
+        let settled = self.settled(outcome, now);
+        let is_settled = settled >= self.limits.settle_time;
+        let is_stuck = self.is_stuck(inputs, now);
+        let stalled = is_stalled.then_some(ObservationEnd::Stalled);
+        let unexpected = || unexpected_eviction(inputs).filter(|_| is_settled).map(describe_unexpected);
         if expected.steps_left || expected.until == Some(false) {
-            let stalled = is_stalled.then_some(ObservationEnd::Stalled);
-            return self.unexpected_eviction(inputs, now).or(stalled);
+            return unexpected().or(stalled);
         }
         if expected.until == Some(true) {
             return Some(ObservationEnd::Outcome);
@@ -136,61 +153,74 @@ impl EndCondition {
         if expected.waits_for_nothing {
             return is_stalled.then_some(ObservationEnd::Outcome);
         }
-        if all_evicted(state, &expected.evicted)
-            && lists_containers(&expected.summary, sample.as_ref())
-            && inputs.refused == expected.refusal
-        {
+        if outcome == Some(Settling::Expected) {
             let has_events = expected.evicted.iter().all(|pod| has_evicted_event(state, pod));
-            let settled = self.settled(Settling::Expected, now);
             let others_remain = expected.never_evicted.iter().any(|pod| state.is_running(pod));
             let needed = if others_remain { NEXT_CHECK_TIME } else { EVENT_DELIVERY_TIME };
-            return (has_events && settled >= needed || settled >= self.limits.settle_time)
-                .then_some(ObservationEnd::Outcome);
+            return (has_events && settled >= needed || is_settled).then_some(ObservationEnd::Outcome);
         }
         if let Some(terminated) = expected.evicted.iter().find_map(|pod| terminated_otherwise(state, pod)) {
             return Some(ObservationEnd::Died(terminated));
         }
-        if let Some(with_bug) = &expected.evicted_with_bug
-            && with_bug != &expected.evicted
-            && !with_bug.is_empty()
-            && all_evicted(state, with_bug)
-        {
-            let settled = self.settled(Settling::WithBug, now);
-            return (settled >= self.limits.settle_time).then_some(ObservationEnd::Outcome);
+        if outcome == Some(Settling::WithBug) {
+            return is_settled.then_some(ObservationEnd::Outcome);
         }
-        if let Some(unexpected) = self.unexpected_eviction(inputs, now) {
-            return Some(unexpected);
-        }
-        if expected.evicted.iter().chain(expected.summary.keys()).any(|pod| lacks_image(state, pod)) {
-            if now - *self.stuck_since.get_or_insert(now) >= self.limits.settle_time {
-                return Some(ObservationEnd::Stuck);
-            }
-        } else {
-            self.stuck_since = None;
-        }
-        is_stalled.then_some(ObservationEnd::Stalled)
+        unexpected().or(is_stuck.then_some(ObservationEnd::Stuck)).or(stalled)
     }
 
-    /// Returns the end after the eviction of a pod that the case spares: nothing that follows
-    /// changes the verdict.
-    fn unexpected_eviction(&mut self, inputs: &EndInputs<'_>, now: Instant) -> Option<ObservationEnd> {
-        let is_evicted = |pod: &&String| all_evicted(inputs.state, std::slice::from_ref(*pod));
-        let pod = inputs.expected.never_evicted.iter().find(is_evicted)?;
-        let settled = self.settled(Settling::Unexpected, now);
-        let why = || format!("pod {pod} was evicted, which the case does not expect");
-        (settled >= self.limits.settle_time).then(|| ObservationEnd::Unexpected(why()))
+    /// Returns the time for which the outcome has been the same; zero without an outcome. An
+    /// outcome that ceased and is observed again, such as that of a pod that was replaced, is a new
+    /// one.
+    fn settled(&mut self, outcome: Option<Settling>, now: Instant) -> Duration {
+        let since = match self.settling {
+            Some((before, since)) if outcome == Some(before) => since,
+            _ => now,
+        };
+        self.settling = outcome.map(|outcome| (outcome, since));
+        now - since
     }
 
-    /// Returns the time for which the outcome has been the same.
-    fn settled(&mut self, outcome: Settling, now: Instant) -> Duration {
-        match self.settling {
-            Some((before, since)) if before == outcome => now - since,
-            _ => {
-                self.settling = Some((outcome, now));
-                Duration::ZERO
-            }
-        }
+    /// Returns whether a pod of the expected outcome has lacked its image for the settle time.
+    fn is_stuck(&mut self, inputs: &EndInputs<'_>, now: Instant) -> bool {
+        let EndInputs { state, expected, .. } = *inputs;
+        let mut pods = expected.evicted.iter().chain(expected.summary.keys());
+        let lacks_image = pods.any(|pod| lacks_image(state, pod));
+        self.stuck_since = lacks_image.then(|| self.stuck_since.unwrap_or(now));
+        self.stuck_since.is_some_and(|since| now - since >= self.limits.settle_time)
     }
+}
+
+/// Returns the present outcome. While the case waits for a step or for its end condition, only an
+/// unexpected eviction is one.
+fn outcome(inputs: &EndInputs<'_>, sample: Option<&Sample>) -> Option<Settling> {
+    let EndInputs { state, expected, .. } = *inputs;
+    let is_waiting = expected.steps_left || expected.until == Some(false);
+    let is_expected = || {
+        all_evicted(state, &expected.evicted)
+            && lists_containers(&expected.summary, sample)
+            && inputs.refused == expected.refusal
+    };
+    let has_bug = |with_bug: &Vec<String>| {
+        with_bug != &expected.evicted && !with_bug.is_empty() && all_evicted(state, with_bug)
+    };
+    if !is_waiting && is_expected() {
+        Some(Settling::Expected)
+    } else if !is_waiting && expected.evicted_with_bug.as_ref().is_some_and(has_bug) {
+        Some(Settling::WithBug)
+    } else {
+        unexpected_eviction(inputs).map(|_| Settling::Unexpected)
+    }
+}
+
+/// Returns a pod that was evicted and that the case spares: nothing that follows changes the
+/// verdict.
+fn unexpected_eviction<'a>(inputs: &EndInputs<'a>) -> Option<&'a String> {
+    let is_evicted = |pod: &&String| all_evicted(inputs.state, std::slice::from_ref(*pod));
+    inputs.expected.never_evicted.iter().find(is_evicted)
+}
+
+fn describe_unexpected(pod: &String) -> ObservationEnd {
+    ObservationEnd::Unexpected(format!("pod {pod} was evicted, which the case does not expect"))
 }
 
 /// Returns whether each pod is evicted and all its containers have terminated.
@@ -206,7 +236,7 @@ fn has_evicted_event(state: &LiveState, pod: &str) -> bool {
         // An earlier pod of the same name has another UID.
         _ => event.object_name() == Some(pod),
     };
-    state.events.iter().any(|event| event.reason() == "Evicted" && is_about_pod(event))
+    state.events.iter().any(|event| event.is_eviction() && is_about_pod(event))
 }
 
 /// Returns whether a container of a pod has an image that the kubelet cannot get. The kubelet
@@ -224,6 +254,10 @@ fn terminated_otherwise(state: &LiveState, name: &str) -> Option<String> {
     let phase = pod.phase().filter(|phase| ["Failed", "Succeeded"].contains(phase))?;
     if pod.is_evicted() {
         return None;
+    }
+    // Its reason may be that of an eviction.
+    if pod.is_rejected() {
+        return Some(format!("pod {name} was rejected at admission"));
     }
     let reason = pod.reason().map(|reason| format!(" ({reason})")).unwrap_or_default();
     Some(format!("pod {name} ended as {phase}{reason} and was not evicted"))
@@ -418,6 +452,87 @@ mod tests {
         assert_eq!(end(&mut lab, &expected, None), None);
         pass(13).await;
         assert_eq!(end(&mut lab, &expected, None), Some(ObservationEnd::Outcome));
+    }
+
+    /// The outcome ceases when a pod is replaced, or when a Summary lacks a container.
+    #[tokio::test(start_paused = true)]
+    async fn the_settle_time_begins_again_after_an_interruption_of_the_outcome() {
+        let never_evicted =
+            || ExpectedOutcome { never_evicted: vec!["b".to_owned()], ..expected(&["a"], None) };
+        // The outcome is that of the first pod; `replaced` ends it.
+        let rows = [
+            (expected(&["a"], None), "a"),
+            (expected(&["a", "b"], Some(&["b"])), "b"),
+            (never_evicted(), "b"),
+            (ExpectedOutcome { steps_left: true, ..never_evicted() }, "b"),
+        ];
+        for (expected, name) in rows {
+            let mut lab = Lab::new();
+            let mut seen = async |seconds: u64, phase: &str, reason: Option<&str>| {
+                pass(seconds).await;
+                lab.state.record_pod(0.0, pod(name, phase, reason));
+                end(&mut lab, &expected, None).is_some()
+            };
+            let ends = [
+                seen(0, "Failed", Some("Evicted")).await,
+                seen(11, "Failed", Some("Evicted")).await,
+                seen(0, "Running", None).await,
+                seen(5, "Failed", Some("Evicted")).await,
+                seen(11, "Failed", Some("Evicted")).await,
+                seen(1, "Failed", Some("Evicted")).await,
+            ];
+            assert_eq!(ends, [false, false, false, false, false, true], "{expected:?}");
+        }
+    }
+
+    /// What follows the outcome is not observed during an outage.
+    #[tokio::test(start_paused = true)]
+    async fn an_outage_is_no_settle_time() {
+        let waiting = json!({"name": "c", "state": {"waiting": {"reason": "ErrImagePull"}}});
+        let status = json!({"phase": "Pending", "containerStatuses": [waiting]});
+        let stuck = Recorded::decode(json!({"metadata": {"name": "a"}, "status": status})).unwrap();
+        for (pod, ended) in
+            [(pod("a", "Failed", Some("Evicted")), ObservationEnd::Outcome), (stuck, ObservationEnd::Stuck)]
+        {
+            let expected = expected(&["a"], None);
+            let mut lab = Lab::new();
+            lab.state.record_pod(0.0, pod);
+            assert_eq!(end(&mut lab, &expected, None), None);
+            pass(20).await;
+            lab.condition.mark_end_of_outage(Duration::from_secs(15));
+            assert_eq!(end(&mut lab, &expected, None), None, "5 s before the outage");
+            pass(6).await;
+            assert_eq!(end(&mut lab, &expected, None), None);
+            pass(1).await;
+            assert_eq!(end(&mut lab, &expected, None), Some(ended));
+            // An outage that began before the outcome.
+            lab.condition.mark_end_of_outage(Duration::from_secs(100));
+            assert_eq!(end(&mut lab, &expected, None), None);
+        }
+    }
+
+    /// The reason and the event of a rejection at admission are those of an eviction.
+    #[tokio::test(start_paused = true)]
+    async fn a_rejection_is_not_an_eviction() {
+        let message = "The node had condition: [MemoryPressure]. ";
+        let rejected = |name: &str| -> RecordedPod {
+            let status = json!({"phase": "Failed", "reason": "Evicted", "message": format!("Pod was rejected: {message}")});
+            Recorded::decode(json!({"metadata": {"name": name}, "status": status})).unwrap()
+        };
+        let event = json!({"metadata": {"uid": "1"}, "reason": "Evicted", "message": message, "involvedObject": {"name": "a"}});
+        let mut lab = Lab::new();
+        lab.state.record_pod(0.0, rejected("a"));
+        lab.state.record_event(Recorded::decode(event).unwrap());
+        assert!(!has_evicted_event(&lab.state, "a"));
+        let died = ObservationEnd::Died("pod a was rejected at admission".to_owned());
+        assert_eq!(end(&mut lab, &expected(&["a"], None), None), Some(died));
+
+        let expected = ExpectedOutcome { never_evicted: vec!["a".to_owned()], ..expected(&["b"], None) };
+        lab.state.record_pod(0.0, pod("b", "Running", None));
+        for seconds in [0, 13] {
+            pass(seconds).await;
+            assert_eq!(end(&mut lab, &expected, None), None, "after {seconds} s");
+        }
     }
 
     #[tokio::test(start_paused = true)]

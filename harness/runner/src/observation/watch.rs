@@ -1,16 +1,21 @@
 //! Watches on the pods and events of a namespace and on one node.
 
-use evictlab_cluster::{WatchBackoff, without_managed_fields};
+use evictlab_cluster::WatchBackoff;
 use evictlab_evidence::{
-    EvidenceSource, MissingEvidence, Recorded, RecordedEvent, RecordedNode, RecordedPod, WatchedKind,
+    DecodeError, EvidenceSource, MissingEvidence, Recorded, RecordedEvent, RecordedNode, RecordedPod,
+    UndecodablePod, WatchedKind,
 };
 use futures::{Stream, StreamExt, stream};
+use k8s_openapi::api::core::v1::Pod;
 use kube::api::{ApiResource, DynamicObject};
 use kube::core::GroupVersionKind;
 use kube::runtime::WatchStreamExt;
 use kube::runtime::watcher::{self, watcher};
 use kube::{Api, Client};
 use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::observation::raw_list::recorded_form;
 
 /// One change that a watch delivers.
 #[derive(Clone, Debug)]
@@ -27,7 +32,9 @@ pub(crate) enum WatchUpdate {
     ListStarted(WatchedKind),
     /// A watch has listed its objects.
     ListEnded(WatchedKind),
-    /// An object could not be decoded.
+    /// A version of a pod could not be decoded.
+    UndecodablePod(UndecodablePod),
+    /// An event or the node could not be decoded.
     Undecodable(MissingEvidence),
     /// A watch failed and is retried.
     Failed(String),
@@ -43,7 +50,7 @@ impl WatchUpdate {
             Self::Node(_) => &["node", "nodeHistory"],
             Self::Event(_) => &["events", "evictions"],
             Self::ListStarted(_) | Self::ListEnded(WatchedKind::Node) => &[],
-            Self::Undecodable(_) | Self::Failed(_) => &[],
+            Self::UndecodablePod(_) | Self::Undecodable(_) | Self::Failed(_) => &[],
         }
     }
 }
@@ -57,20 +64,20 @@ pub(crate) fn watch_case(
     let resource = |kind: &str| ApiResource::from_gvk(&GroupVersionKind::gvk("", "v1", kind));
     let in_namespace = |kind: &str| Api::namespaced_with(client.clone(), namespace, &resource(kind));
     let all_objects = watcher::Config::default;
-    let pods = Watched {
-        source: EvidenceSource::Pods,
-        applied: WatchUpdate::Pod,
-        deleted: Some(WatchUpdate::PodDeleted),
-        kind: Some(WatchedKind::Pods),
-    };
-    let pods = watch(in_namespace("Pod"), all_objects(), pods);
+    let pods = watch(in_namespace("Pod"), all_objects(), watched_pods());
     // Events are listed again at the end of the case.
-    let events =
-        Watched { source: EvidenceSource::Events, applied: WatchUpdate::Event, deleted: None, kind: None };
+    let events = Watched {
+        object_kind: "Event",
+        undecodable: |_, error| missing(EvidenceSource::Events, error),
+        applied: WatchUpdate::Event,
+        deleted: None,
+        kind: None,
+    };
     let events = watch(in_namespace("Event"), all_objects(), events);
     let one_node = all_objects().fields(&format!("metadata.name={node}"));
     let node = Watched {
-        source: EvidenceSource::Node,
+        object_kind: "Node",
+        undecodable: |_, error| missing(EvidenceSource::Node, error),
         applied: WatchUpdate::Node,
         deleted: None,
         kind: Some(WatchedKind::Node),
@@ -79,11 +86,26 @@ pub(crate) fn watch_case(
     stream::select_all([pods.boxed(), events.boxed(), node.boxed()])
 }
 
+fn watched_pods() -> Watched<Pod> {
+    Watched {
+        object_kind: "Pod",
+        undecodable: |pod, error| WatchUpdate::UndecodablePod(UndecodablePod::new(pod, error)),
+        applied: WatchUpdate::Pod,
+        deleted: Some(WatchUpdate::PodDeleted),
+        kind: Some(WatchedKind::Pods),
+    }
+}
+
+fn missing(source: EvidenceSource, error: &DecodeError) -> WatchUpdate {
+    WatchUpdate::Undecodable(MissingEvidence::new(source, error))
+}
+
 /// The updates of one watch.
 #[derive(Clone)]
 struct Watched<T> {
-    /// Evidence that is missing if an object cannot be decoded.
-    source: EvidenceSource,
+    object_kind: &'static str,
+    /// The update for an object that cannot be decoded.
+    undecodable: fn(&Value, &DecodeError) -> WatchUpdate,
     applied: fn(Recorded<T>) -> WatchUpdate,
     /// `None` if deletions are not reported.
     deleted: Option<fn(Recorded<T>) -> WatchUpdate>,
@@ -94,10 +116,10 @@ struct Watched<T> {
 impl<T: DeserializeOwned> Watched<T> {
     /// Decodes an object and reports it.
     fn report(&self, object: DynamicObject, update: fn(Recorded<T>) -> WatchUpdate) -> Option<WatchUpdate> {
-        let object = serde_json::to_value(object).ok().map(without_managed_fields)?;
-        Some(match Recorded::decode(object) {
+        let object = recorded_form(serde_json::to_value(object).ok()?, self.object_kind);
+        Some(match Recorded::try_decode(object) {
             Ok(object) => update(object),
-            Err(error) => WatchUpdate::Undecodable(MissingEvidence::new(self.source.clone(), error)),
+            Err((object, error)) => (self.undecodable)(&object, &error),
         })
     }
 
@@ -127,6 +149,7 @@ fn watch<T: DeserializeOwned + Send + 'static>(
 mod tests {
     use super::*;
     use evictlab_case::expression::VARIABLES;
+    use serde_json::json;
 
     /// Variables that change with samples, with time or with a step, or not before the end.
     const OTHERS: [&str; 15] = [
@@ -160,5 +183,20 @@ mod tests {
         changed.sort_unstable();
         changed.dedup();
         assert_eq!(changed, VARIABLES);
+    }
+
+    /// A list omits the type of its items.
+    #[test]
+    fn a_listed_pod_has_its_type_and_one_that_cannot_be_decoded_has_its_name() {
+        let update = |phase: Value| {
+            let object = json!({"metadata": {"name": "web", "uid": "u"}, "status": {"phase": phase}});
+            let object: DynamicObject = serde_json::from_value(object).unwrap();
+            watched_pods().update(Ok(watcher::Event::InitApply(object))).unwrap()
+        };
+        let WatchUpdate::Pod(pod) = update(json!("Running")) else { panic!("it can be decoded") };
+        let start = r#"{"apiVersion":"v1","kind":"Pod","metadata":{"#;
+        assert!(pod.json().to_string().starts_with(start), "{}", pod.json());
+        let WatchUpdate::UndecodablePod(pod) = update(json!(7)) else { panic!("it cannot be decoded") };
+        assert_eq!(pod.missing_evidence().source.to_string(), "pods/web");
     }
 }

@@ -23,7 +23,7 @@ pub(crate) async fn run_canary(
     let image = image(CANARY_IMAGE);
     let pod = ProbePod {
         node: &node.name,
-        name: format!("canary-{}", node.name),
+        purpose: "canary".to_owned(),
         image: &image,
         command: &["sleep", "infinity"],
         timeout: CANARY_PROGRESS_TIMEOUT,

@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
-use evictlab_cluster::wait::{self, Probe, StalledError};
+use evictlab_cluster::wait::{self, Poll, StalledError};
 use evictlab_cluster::workload::Namespace;
-use evictlab_cluster::{Node, ProbeError, ProbePods, is_ready};
+use evictlab_cluster::{Node, ProbeError, ProbePods, is_ready, system_taints};
 use evictlab_rules::quantity::MIB;
 use evictlab_rules::summary::{PodRef, Sample};
-use k8s_openapi::api::core::v1::{Node as ApiNode, Taint};
-use serde::Deserialize;
+use k8s_openapi::api::core::v1::Node as ApiNode;
 
 use crate::recovery::canary::run_canary;
 
@@ -19,8 +18,6 @@ pub(crate) const RECOVERY_PROGRESS_TIMEOUT: Duration = Duration::from_secs(90);
 const MEMORY_TOLERANCE: u64 = 128 * MIB;
 /// The same for statistics that may be older than the end of the case's last pod.
 const OLD_MEMORY_TOLERANCE: u64 = 32 * MIB;
-/// Key prefix of the taints that Kubernetes itself sets.
-const SYSTEM_TAINT_PREFIX: &str = "node.kubernetes.io/";
 
 /// A node that did not recover.
 #[derive(Debug, thiserror::Error)]
@@ -70,13 +67,13 @@ pub(crate) async fn wait_until_recovered(node: &Node, baseline: &NodeBaseline) -
     wait::until(baseline.progress_timeout, poll, async || {
         let object = match node.object().await {
             Ok(object) => object,
-            Err(error) => return Probe::Pending(error.to_string()),
+            Err(error) => return Poll::Pending(error.to_string()),
         };
         let mut remaining = remaining_pressure(&object, &baseline.taints);
         if let Some(before) = baseline.rss
             && remaining.is_empty()
         {
-            match read_sample(node).await {
+            match node.sample().await {
                 Ok(sample) => {
                     let time = sample.node.memory.as_ref().and_then(|memory| memory.time);
                     let is_newer = *first.get_or_insert(time) != time;
@@ -84,10 +81,10 @@ pub(crate) async fn wait_until_recovered(node: &Node, baseline: &NodeBaseline) -
                     remaining
                         .extend(pods_of_cases(&sample).map(|pod| format!("pod {} still runs", pod.name)));
                 }
-                Err(problem) => remaining.push(problem),
+                Err(error) => remaining.push(error.to_string()),
             }
         }
-        if remaining.is_empty() { Probe::Done(()) } else { Probe::Pending(remaining.join(", ")) }
+        if remaining.is_empty() { Poll::Done(()) } else { Poll::Pending(remaining.join(", ")) }
     })
     .await
     .map_err(|stalled| RecoveryError::NotRecovered { node: node.name.clone(), stalled })
@@ -105,15 +102,14 @@ pub(crate) async fn wait_until_pressure_ended(
     namespaces: &[String],
 ) -> Result<(), RecoveryError> {
     wait::until(baseline.progress_timeout, Duration::from_secs(1), async || {
-        let (object, sample) = match (node.object().await, read_sample(node).await) {
+        let (object, sample) = match (node.object().await, node.sample().await) {
             (Ok(object), Ok(sample)) => (object, sample),
-            (Err(error), _) => return Probe::Pending(error.to_string()),
-            (_, Err(problem)) => return Probe::Pending(problem),
+            (Err(error), _) | (_, Err(error)) => return Poll::Pending(error.to_string()),
         };
         let mut remaining = remaining_pressure(&object, &baseline.taints);
         let pods = pods_of_cases(&sample).filter(|pod| namespaces.contains(&pod.namespace));
         remaining.extend(pods.map(|pod| format!("pod {} still runs", pod.name)));
-        if remaining.is_empty() { Probe::Done(()) } else { Probe::Pending(remaining.join(", ")) }
+        if remaining.is_empty() { Poll::Done(()) } else { Poll::Pending(remaining.join(", ")) }
     })
     .await
     .map_err(|stalled| RecoveryError::NotRecovered { node: node.name.clone(), stalled })
@@ -131,17 +127,6 @@ pub(crate) async fn verify_recovered(
 ) -> Result<Duration, RecoveryError> {
     wait_until_recovered(node, baseline).await?;
     Ok(run_canary(node, canaries, image).await?)
-}
-
-/// Returns the keys of a node's system taints.
-pub(crate) fn system_taints(node: &ApiNode) -> Vec<String> {
-    taints(node).map(|taint| taint.key.clone()).filter(|key| key.starts_with(SYSTEM_TAINT_PREFIX)).collect()
-}
-
-/// Reads the Summary of a node.
-pub(crate) async fn read_sample(node: &Node) -> Result<Sample, String> {
-    let summary = node.summary().await.map_err(|error| error.to_string())?;
-    Sample::deserialize(&summary).map_err(|error| format!("the Summary cannot be read: {error}"))
 }
 
 /// Returns the memory of all processes of a node (`rssBytes`), in bytes.
@@ -168,10 +153,6 @@ fn remaining_pressure(node: &ApiNode, taints_before: &[String]) -> Vec<String> {
         .map(|key| format!("taint {key} remains"));
     let not_ready = (!is_ready(node)).then(|| "condition Ready is not True".to_owned());
     pressure.chain(tainted).chain(not_ready).collect()
-}
-
-fn taints(node: &ApiNode) -> impl Iterator<Item = &Taint> {
-    node.spec.iter().flat_map(|spec| spec.taints.iter().flatten())
 }
 
 /// Returns the memory that a case left on its node. `is_newer`: the statistics are newer than the

@@ -147,7 +147,7 @@ mod tests {
     use super::*;
     use evictlab_evidence::Observations;
     use evictlab_judge::{CaseResult, Verdict};
-    use evictlab_report::{CaseInfo, FlakyResult};
+    use evictlab_report::{BackendName, CaseInfo, FlakyResult};
 
     fn id(kubelet: &str, attempt: u32) -> CaseId {
         CaseId { suite: "s".to_owned(), case: "c".to_owned(), kubelet: kubelet.to_owned(), attempt }
@@ -175,7 +175,7 @@ mod tests {
         let started = RunEventKind::RunStarted {
             run: String::new(),
             evictlab: String::new(),
-            backend: String::new(),
+            backend: BackendName::Kind,
             model: None,
             kubelets: vec![],
             kubelet_args: BTreeMap::new(),

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use evictlab_report::words::{count, markdown_table};
+use evictlab_report::text::{count, markdown_table};
 
 use super::search::{CandidateState, KubeletSearchOutcome, ProbeOutcome, Search};
 use super::search_range::SearchRange;
@@ -95,7 +95,7 @@ fn sentence(search: &Search, outcome: &KubeletSearchOutcome, case: &str) -> Stri
     }
 }
 
-/// Returns whether minor versions between a candidate and the next one are not candidates.
+/// Returns true if minor versions between a candidate and the next one are not candidates.
 fn skips_minors(range: &SearchRange, index: usize) -> bool {
     let minor = |index: usize| range.candidates[index].version.minor;
     minor(index + 1) > minor(index) + 1

@@ -30,7 +30,8 @@ pub enum CandidateState {
     Tested {
         /// The outcome.
         outcome: ProbeOutcome,
-        /// Number of the cluster, from 1.
+        /// Number of the cluster, from 1; of an unavailable kubelet, the number that its cluster
+        /// would have.
         cluster: usize,
     },
 }
@@ -95,14 +96,17 @@ impl Search {
             };
             let candidates: Vec<_> =
                 indices.iter().map(|index| self.range.candidates[*index].clone()).collect();
-            let outcomes = test(self.clusters + 1, &candidates).await?;
-            let cluster_created =
-                outcomes.iter().any(|outcome| !matches!(outcome, ProbeOutcome::Unavailable(_)));
-            self.clusters += usize::from(cluster_created);
+            let number = self.clusters + 1;
+            let outcomes = test(number, &candidates).await?;
+            // The test of unavailable kubelets does not create a cluster: the next one has the
+            // number.
+            if outcomes.iter().any(|outcome| !matches!(outcome, ProbeOutcome::Unavailable(_))) {
+                self.clusters = number;
+            }
             // A candidate that stays untested would be tested for ever.
             let missing = repeat_with(|| ProbeOutcome::Inconclusive("no verdict".to_owned()));
             for (index, outcome) in indices.into_iter().zip(outcomes.into_iter().chain(missing)) {
-                self.states[index] = CandidateState::Tested { outcome, cluster: self.clusters };
+                self.states[index] = CandidateState::Tested { outcome, cluster: number };
             }
         }
     }
@@ -141,11 +145,7 @@ impl Search {
         let ends: Vec<usize> =
             [last_old, first_new].into_iter().filter(|index| self.is_untested(*index)).collect();
         let mut indices = self.choose(&inside, &ends);
-        for index in ends {
-            if indices.len() < MAX_KUBELETS_PER_CLUSTER && self.can_share(&indices, index) {
-                indices.push(index);
-            }
-        }
+        indices.extend(self.fitting_ends(&indices, &ends));
         indices.sort_unstable();
         match indices.is_empty() {
             true => KubeletStep::Ended(KubeletSearchOutcome::Found { last_old, first_new }),
@@ -165,7 +165,7 @@ impl Search {
             let indices: Vec<usize> = places.iter().map(|place| inside[*place]).collect();
             Choice {
                 gap: widest_gap(&places, inside.len()),
-                ends: ends.iter().filter(|end| self.can_share(&indices, **end)).count(),
+                ends: self.fitting_ends(&indices, ends).len(),
                 indices,
             }
         });
@@ -173,7 +173,18 @@ impl Search {
         best.map(|choice| choice.indices).unwrap_or_default()
     }
 
-    /// Returns whether a candidate can share a cluster with the others: the API server has the
+    /// Returns those of `ends` for which the cluster of the candidates `indices` has room.
+    fn fitting_ends(&self, indices: &[usize], ends: &[usize]) -> Vec<usize> {
+        let mut all = indices.to_vec();
+        for end in ends {
+            if all.len() < MAX_KUBELETS_PER_CLUSTER && self.can_share(&all, *end) {
+                all.push(*end);
+            }
+        }
+        all.split_off(indices.len())
+    }
+
+    /// Returns true if a candidate can share a cluster with the others: the API server has the
     /// newest version and supports only kubelets that are up to `MAX_KUBELET_SKEW` minors older.
     fn can_share(&self, indices: &[usize], another: usize) -> bool {
         let minor = |index: usize| self.range.candidates[index].version.minor;
@@ -268,6 +279,18 @@ pub(super) mod tests {
         let (outcome, clusters) = run_search(range, |name| Some(name < "v1.32"));
         assert_eq!(outcome, KubeletSearchOutcome::Found { last_old: 0, first_new: 1 });
         assert_eq!(clusters, [["v1.31.14", "v1.32.13"]], "1.36 cannot share their cluster and is not needed");
+    }
+
+    /// Two windows leave three candidates in the worst case: five kubelets without room for an end,
+    /// and four kubelets with the old end.
+    #[test]
+    fn a_full_cluster_has_no_room_for_an_end() {
+        let versions = [
+            "v1.28.0", "v1.28.1", "v1.28.2", "v1.28.3", "v1.29.0", "v1.30.0", "v1.31.0", "v1.32.0",
+            "v1.32.1", "v1.33.0", "v1.33.1",
+        ];
+        let (_, clusters) = run_search(range(&versions), |name| Some(name < "v1.30"));
+        assert_eq!(clusters[0], ["v1.28.0", "v1.28.3", "v1.29.0", "v1.30.0", "v1.31.0"]);
     }
 
     #[test]

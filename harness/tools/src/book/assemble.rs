@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use evictlab_case::LoadedCase;
-use evictlab_report::words::{code_block, markdown_table};
+use evictlab_report::text::{code_block, markdown_table};
 
 use crate::documents::DOCUMENTS;
 

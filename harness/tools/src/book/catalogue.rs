@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::sync::{Arc, LazyLock};
 
-use evictlab_case::{KnownBug, LoadedCase};
-use evictlab_report::words::{code_block, count, markdown_table};
+use evictlab_case::{KnownBug, KubeletRequirement, LoadedCase};
+use evictlab_judge::Verdict;
+use evictlab_report::text::{code_block, count, markdown_code, markdown_table, marked_ranges};
 use regex::Regex;
 
 /// Verdicts of each case (`suite/case`) by minor version of the kubelet, such as `v1.32`.
@@ -26,7 +27,7 @@ pub(super) fn case_page(loaded: &LoadedCase, verdicts: &[(String, Verdicts)], ha
     }
     let issues = case.upstream.iter().map(|upstream| format!("[{upstream}]({})", upstream.link()));
     let mut rows = vec![
-        ["kubelets".to_owned(), case.kubelet.to_string()],
+        ["kubelets".to_owned(), kubelets(&case.kubelet)],
         ["labels".to_owned(), case.labels.join(", ")],
         ["upstream".to_owned(), issues.collect::<Vec<_>>().join(", ")],
         ["deadline".to_owned(), format!("{} s", case.deadline().as_secs())],
@@ -49,7 +50,12 @@ pub(super) fn case_page(loaded: &LoadedCase, verdicts: &[(String, Verdicts)], ha
 fn known_bug(bug: &KnownBug) -> String {
     let upstream = bug.upstream.as_ref().map(|upstream| format!(" ([{upstream}]({}))", upstream.link()));
     let about = bug.about.as_deref().unwrap_or("The behaviour differs.");
-    format!("- Kubelet `{}`: {about}{}\n", bug.kubelet, upstream.unwrap_or_default())
+    format!("- Kubelets {}: {about}{}\n", kubelets(&bug.kubelet), upstream.unwrap_or_default())
+}
+
+/// The versions of kubelets that a case or a known bug states: `any`, or a range as code.
+fn kubelets(range: &KubeletRequirement) -> String {
+    if range.is_any() { range.to_string() } else { markdown_code(&range.to_string()) }
 }
 
 /// Links files of the Kubernetes source.
@@ -98,16 +104,34 @@ pub(super) fn catalogue_page(cases: &[Arc<LoadedCase>], verdicts: &[(String, Ver
     text
 }
 
-/// The minor versions on which a known bug of a case shows.
+/// The minor versions on which a known bug of a case shows, as ranges; a range leaves out versions
+/// on which the case was skipped.
 fn reproduced_on(id: &str, verdicts: &Verdicts) -> String {
     let Some(of_case) = verdicts.get(id) else { return String::new() };
-    let shown: Vec<&str> = minors(std::iter::once(verdicts))
-        .into_iter()
-        .filter(|minor| of_case.get(*minor).is_some_and(|verdict| verdict == "reproduced"))
-        .collect();
-    match shown[..] {
-        [] => String::new(),
-        [one] => one.to_owned(),
-        [first, .., last] => format!("{first} to {last}"),
+    let executed = minors(std::iter::once(verdicts)).into_iter().filter_map(|minor| {
+        let verdict = of_case.get(minor).filter(|verdict| **verdict != Verdict::Skipped.to_string())?;
+        Some((minor.to_owned(), *verdict == Verdict::Reproduced.to_string()))
+    });
+    marked_ranges(executed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kubelets_with_a_known_bug_are_ranges() {
+        let reproduced = [("v1.27", "reproduced"), ("v1.29", "reproduced"), ("v1.30", "reproduced")];
+        for (others, expected) in [
+            (vec![("v1.28", "reproduced")], "v1.27 to v1.30"),
+            (vec![("v1.28", "passed")], "v1.27, v1.29, v1.30"),
+            (vec![("v1.28", "skipped"), ("v1.31", "fixed")], "v1.27 to v1.30"),
+        ] {
+            let of_case = reproduced.into_iter().chain(others);
+            let of_case = of_case.map(|(minor, verdict)| (minor.to_owned(), verdict.to_owned())).collect();
+            let verdicts = Verdicts::from([("message/a".to_owned(), of_case)]);
+            assert_eq!(reproduced_on("message/a", &verdicts), expected);
+            assert_eq!(reproduced_on("message/b", &verdicts), "");
+        }
     }
 }

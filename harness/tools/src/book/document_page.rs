@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use evictlab_report::words::{code_block, markdown_cell, markdown_table};
+use evictlab_report::text::{code_block, markdown_cell, markdown_table};
 
 use crate::documents::{DOCUMENTS, Document, FORMAT_VERSION, Key, Section, sections};
 

@@ -5,7 +5,7 @@ use std::process::Output;
 use std::time::Duration;
 
 use super::check::{Check, CheckSubject};
-use evictlab_cluster::{OLDEST_KIND, kind_version};
+use evictlab_cluster::{OLDEST_KIND, kind_version, output_within};
 
 /// Maximum time for `docker info`.
 const DOCKER_TIMEOUT: Duration = Duration::from_secs(10);
@@ -48,17 +48,8 @@ pub(crate) async fn docker(daemon: Option<&str>) -> Check {
 
 /// Runs `docker info`; `None` if it does not end in time.
 fn docker_info(timeout: Duration) -> std::io::Result<Option<Output>> {
-    let running = duct::cmd!("docker", "info", "--format", "{{.ID}}")
-        .stdin_null()
-        .stdout_capture()
-        .stderr_capture()
-        .unchecked()
-        .start()?;
-    let output = running.wait_timeout(timeout)?.cloned();
-    if output.is_none() {
-        running.kill()?;
-    }
-    Ok(output)
+    let command = duct::cmd!("docker", "info", "--format", "{{.ID}}").stdin_null();
+    output_within(&command.stdout_capture().stderr_capture().unchecked(), timeout)
 }
 
 fn unreachable_daemon(reason: &str) -> Check {

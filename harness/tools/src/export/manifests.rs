@@ -146,7 +146,7 @@ pub(crate) fn expand_variables(value: &mut Value, variables: &RampVariables) {
     }
 }
 
-/// Returns whether the default pull policy of an image is `IfNotPresent`.
+/// Returns true if the default pull policy of an image is `IfNotPresent`.
 fn is_pinned(image: &str) -> bool {
     let name = image.rsplit('/').next().unwrap_or_default();
     image.contains('@') || name.split_once(':').is_some_and(|(_, tag)| tag != "latest")

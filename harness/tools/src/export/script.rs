@@ -10,7 +10,7 @@ use super::manifests::expand_variables;
 use super::signal::{flag, sed_expression, unit};
 use evictlab_case::{Case, EphemeralContainer, LoadedCase, Pressure};
 use evictlab_cluster::OLDEST_KIND;
-use evictlab_report::words::shell_quote;
+use evictlab_report::text::{shell_quote, shell_quote_list};
 use evictlab_runner::pressure::{Ramp, ramp_target};
 
 /// Maximum width of comments.
@@ -61,19 +61,13 @@ kubectl create -f manifests.yaml
 {results}",
         head = header(loaded, cluster, ramp),
         name = shell_quote(std::slice::from_ref(&cluster.name)),
-        workers = quoted_list(&workers),
-        namespaces = quoted_list(&namespaces),
-        images = quoted_list(&full_image_names(case, image)),
+        workers = shell_quote_list(&workers),
+        namespaces = shell_quote_list(&namespaces),
+        images = shell_quote_list(&full_image_names(case, image)),
         pressure = case.pressure.as_ref().map(threshold_commands).unwrap_or_default(),
         ephemeral = ephemeral(case, ramp, image),
         results = results(case, cluster),
     )
-}
-
-/// Returns a list as one quoted word, as for a loop over its parts.
-fn quoted_list(words: &[impl AsRef<str>]) -> String {
-    let list = words.iter().map(AsRef::as_ref).collect::<Vec<_>>().join(" ");
-    format!("'{}'", list.replace('\'', r"'\''"))
 }
 
 /// Returns the part of the script that waits for the evictions and shows their evidence.

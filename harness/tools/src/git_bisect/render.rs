@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use evictlab_report::words::{count, markdown_code, markdown_table};
+use evictlab_report::BackendName;
+use evictlab_report::text::{count, markdown_code, markdown_table};
 
 use super::culprit::Culprit;
 use super::repository::{Commit, short};
@@ -47,7 +48,7 @@ pub fn render(search: &CommitSearch, outcome: &SearchOutcome, culprit: Option<&C
     if matches!(outcome, SearchOutcome::Found(_) | SearchOutcome::OneOf(_)) {
         let _ = writeln!(text, "\n{}", confidence(search));
     }
-    if search.file.options.backend == "embedded" {
+    if search.file.options.backend == BackendName::Embedded {
         let _ = writeln!(text, "\n{MODELLED}");
     }
     let (tested, builds) = (search.file.tested.len(), search.file.builds as usize);
@@ -140,7 +141,7 @@ mod tests {
     fn search() -> CommitSearch {
         let options = SearchOptions {
             case: "message/a".to_owned(),
-            backend: "embedded".to_owned(),
+            backend: BackendName::Embedded,
             repository: "/src/.git".into(),
             good: id('1'),
             bad: id('9'),

@@ -127,7 +127,7 @@ impl Repository {
         }
     }
 
-    /// Returns whether a commit is the other one or an ancestor of it.
+    /// Returns true if a commit is the other one or an ancestor of it.
     pub fn is_ancestor(&self, ancestor: &str, of: &str) -> Result<bool, GitError> {
         let arguments = ["merge-base", "--is-ancestor", ancestor, of];
         let output = self.run(&arguments)?;

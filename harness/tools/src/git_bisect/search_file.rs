@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use evictlab_cluster::{ClusterState, KnownCluster, Owner};
-use evictlab_report::open_below;
+use evictlab_report::{BackendName, open_below};
 use evictlab_rules::KubeletVersion;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -26,7 +26,7 @@ pub struct SearchOptions {
     /// Case, such as `message/sidecars-are-named`.
     pub case: String,
     /// Backend of the runs.
-    pub backend: String,
+    pub backend: BackendName,
     /// Git directory of the repository.
     pub repository: PathBuf,
     /// Id of the commit that is given as good.
@@ -117,7 +117,7 @@ pub struct KeptCluster {
 }
 
 impl KeptCluster {
-    /// Returns whether a cluster on this host is the one that a run of the search created, and no
+    /// Returns true if a cluster on this host is the one that a run of the search created, and no
     /// other process uses it. The name alone does not tell: another user may have deleted the
     /// cluster and created one with its name.
     pub fn is(&self, found: &KnownCluster) -> bool {
@@ -178,7 +178,7 @@ pub enum SearchFileError {
 }
 
 impl SearchFileError {
-    /// Returns whether another directory or other options are the remedy.
+    /// Returns true if another directory or other options are the remedy.
     pub(super) fn is_input(&self) -> bool {
         match self {
             Self::NotASearch { .. } | Self::OtherSearch { .. } | Self::Locked(_) => true,
@@ -257,7 +257,7 @@ fn read_file(dir: &Path) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// Returns whether a text is the full id of a commit, by SHA-1 or SHA-256.
+/// Returns true if a text is the full id of a commit, by SHA-1 or SHA-256.
 fn is_commit_id(text: &str) -> bool {
     [40, 64].contains(&text.len()) && text.chars().all(|c| c.is_ascii_hexdigit())
 }
@@ -318,7 +318,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let options = SearchOptions {
             case: "message/a".to_owned(),
-            backend: "kind".to_owned(),
+            backend: BackendName::Kind,
             repository: "/src/.git".into(),
             good: "1".repeat(40),
             bad: "2".repeat(40),

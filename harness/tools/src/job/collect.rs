@@ -12,7 +12,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::api::LogParams;
 use kube::{Api, ResourceExt};
 
-use super::archive::unpack;
+use super::archive::{ArchiveError, unpack};
 use super::error::JobError;
 use super::status::{JobPhase, has_ended, read_job_through_outages};
 
@@ -83,25 +83,50 @@ pub async fn collect(
     }
 }
 
+/// A pod does not have results.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum PodResultsError {
+    /// The log of the pod cannot be read.
+    #[error("failed to read its log: {}", api_error_message(.0))]
+    Log(Box<kube::Error>),
+    /// The log does not contain the end of the results.
+    #[error("it was killed")]
+    Killed,
+    /// The results in the log are damaged, or cannot be written.
+    #[error(transparent)]
+    Archive(#[from] ArchiveError),
+    /// The partial results cannot be removed.
+    #[error("{problem}; failed to remove {}: {source}", dir.display())]
+    Remove {
+        /// The first error.
+        problem: Box<Self>,
+        /// Directory of the partial results.
+        dir: PathBuf,
+        /// Error of the system.
+        source: io::Error,
+    },
+}
+
 /// Writes the results in the log of a pod to a directory.
-async fn read_results(pods: &Api<Pod>, pod: &str, dir: &Path) -> Result<(), String> {
+async fn read_results(pods: &Api<Pod>, pod: &str, dir: &Path) -> Result<(), PodResultsError> {
     let options = LogParams { limit_bytes: Some(MAX_LOG), ..LogParams::default() };
-    let log = pods.logs(pod, &options).await;
-    let log = log.map_err(|error| format!("failed to read its log: {}", api_error_message(&error)))?;
+    let log = pods.logs(pod, &options).await.map_err(|error| PodResultsError::Log(Box::new(error)))?;
     unpack_into_new(&log, dir)
 }
 
 /// Unpacks the results in a log to a directory, which does not exist after an error: files of this
 /// attempt would be among those of the next one.
-fn unpack_into_new(log: &str, dir: &Path) -> Result<(), String> {
+fn unpack_into_new(log: &str, dir: &Path) -> Result<(), PodResultsError> {
     let problem = match unpack(log, dir) {
         Ok(true) => return Ok(()),
-        Ok(false) => "it was killed".to_owned(),
-        Err(error) => error.to_string(),
+        Ok(false) => PodResultsError::Killed,
+        Err(error) => error.into(),
     };
     match remove_if_exists(dir) {
         Ok(()) => Err(problem),
-        Err(error) => Err(format!("{problem}; failed to remove {}: {error}", dir.display())),
+        Err(source) => {
+            Err(PodResultsError::Remove { problem: Box::new(problem), dir: dir.to_owned(), source })
+        }
     }
 }
 

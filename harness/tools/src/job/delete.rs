@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::time::Duration;
 
 use evictlab_cluster::{ClusterClient, JobName};
-use evictlab_report::words::count;
+use evictlab_report::text::count;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Pod, ServiceAccount};
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use evictlab_cluster::wait::{self, Probe};
+use evictlab_cluster::wait::{self, Poll};
 use evictlab_cluster::{JobName, api_error_message};
 
 use super::error::JobError;
@@ -20,11 +20,11 @@ pub(super) async fn wait_until_gone(
     let (mut last, mut failure) = ("not known".to_owned(), None);
     let waited = wait::until(timeout, Duration::from_secs(1), async || {
         match remaining().await {
-            Ok(None) => return Probe::Done(()),
+            Ok(None) => return Poll::Done(()),
             Ok(Some(objects)) => (last, failure) = (objects, None),
             Err(error) => failure = Some(api_error_message(&error)),
         }
-        Probe::Pending(format!("remaining: {last}"))
+        Poll::Pending(format!("remaining: {last}"))
     });
     let Err(mut stalled) = waited.await else { return Ok(()) };
     if let Some(failure) = failure {

@@ -20,11 +20,13 @@ mod status;
 mod worker;
 
 pub use apply::apply;
+#[cfg(test)]
+pub(crate) use collect::PodResultsError;
 pub use collect::{Collected, collect};
 pub use delete::delete;
 pub use error::JobError;
 pub use manifest::{manifest, to_yaml};
-pub use node_affinity::NodeSelector;
-pub use options::{JobOptions, Toleration};
+pub use node_affinity::{NodeSelector, NodeSelectorError};
+pub use options::{JobOptions, Toleration, TolerationError};
 pub use status::{IndexState, IndexStatus, JobPhase, JobView, follow_status, read_status};
-pub use worker::{IndexReport, JobWorker};
+pub use worker::{IndexReport, JobWorker, JobWorkerError};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use evictlab_cluster::{ClusterClient, JobName};
-use evictlab_report::words::first_of;
+use evictlab_report::text::first_of;
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{DeleteParams, DynamicObject, ListParams, Preconditions};
@@ -96,7 +96,7 @@ async fn contents(client: &Client, namespace: &str) -> Result<Vec<String>, kube:
     Ok(contents)
 }
 
-/// Returns whether Kubernetes creates the object in every namespace, or for a service account.
+/// Returns true if Kubernetes creates the object in every namespace, or for a service account.
 fn is_of_kubernetes(kind: &str, meta: &ObjectMeta) -> bool {
     let name = meta.name.as_deref().unwrap_or_default();
     match kind {
@@ -108,7 +108,7 @@ fn is_of_kubernetes(kind: &str, meta: &ObjectMeta) -> bool {
     }
 }
 
-/// Returns whether a Secret is the token that Kubernetes before 1.24 generates for each service
+/// Returns true if a Secret is the token that Kubernetes before 1.24 generates for each service
 /// account. One that a user created for an account is not.
 fn is_generated_token(name: &str, meta: &ObjectMeta) -> bool {
     const SUFFIX_LENGTH: usize = 5;

@@ -5,6 +5,11 @@ use std::str::FromStr;
 
 use serde_json::{Value, json};
 
+/// A part of a text is not a requirement on a label.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is not a requirement on a label, such as pool=evictions")]
+pub struct NodeSelectorError(pub(crate) String);
+
 /// A label selector, such as `pool=evictions,!gpu`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeSelector {
@@ -27,9 +32,9 @@ impl fmt::Display for NodeSelector {
 }
 
 impl FromStr for NodeSelector {
-    type Err = String;
+    type Err = NodeSelectorError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, NodeSelectorError> {
         let requirements: Vec<Requirement> =
             split(text).into_iter().map(Requirement::parse).collect::<Result<_, _>>()?;
         Ok(Self { text: text.to_owned(), requirements })
@@ -51,7 +56,7 @@ fn split(text: &str) -> Vec<&str> {
 }
 
 impl Requirement {
-    fn parse(part: &str) -> Result<Self, String> {
+    fn parse(part: &str) -> Result<Self, NodeSelectorError> {
         let part = part.trim();
         let (key, is_met, values) = if let Some(key) = part.strip_prefix('!') {
             (key, false, vec![])
@@ -63,7 +68,7 @@ impl Requirement {
             match head.split_whitespace().collect::<Vec<_>>()[..] {
                 [key, "in"] => (key, true, values.split(',').collect()),
                 [key, "notin"] => (key, false, values.split(',').collect()),
-                _ => return Err(format!("{part:?} is not a requirement on a label, such as pool=evictions")),
+                _ => return Err(NodeSelectorError(part.to_owned())),
             }
         } else {
             (part, true, vec![])
@@ -71,7 +76,7 @@ impl Requirement {
         let is_name = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || "-_./".contains(c));
         let (key, values) = (key.trim(), values.into_iter().map(str::trim).collect::<Vec<_>>());
         if key.is_empty() || !is_name(key) || !values.iter().copied().all(is_name) {
-            return Err(format!("{part:?} is not a requirement on a label, such as pool=evictions"));
+            return Err(NodeSelectorError(part.to_owned()));
         }
         Ok(Self { key: key.to_owned(), is_met, values: values.into_iter().map(str::to_owned).collect() })
     }

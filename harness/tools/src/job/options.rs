@@ -35,6 +35,11 @@ pub struct JobOptions {
     pub run: Vec<String>,
 }
 
+/// A text is not a toleration.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is not KEY[=VALUE][:EFFECT], such as dedicated=ci:NoSchedule")]
+pub struct TolerationError(pub(crate) String);
+
 /// A tolerated taint, as `KEY[=VALUE][:EFFECT]`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Toleration {
@@ -47,9 +52,9 @@ pub struct Toleration {
 }
 
 impl FromStr for Toleration {
-    type Err = String;
+    type Err = TolerationError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, TolerationError> {
         let (taint, effect) = match text.rsplit_once(':') {
             Some((taint, effect)) => (taint, Some(effect.to_owned())),
             None => (text, None),
@@ -61,7 +66,7 @@ impl FromStr for Toleration {
         let is_effect =
             |effect: &String| ["NoSchedule", "PreferNoSchedule", "NoExecute"].contains(&effect.as_str());
         if key.is_empty() || !effect.as_ref().is_none_or(is_effect) {
-            return Err(format!("{text:?} is not KEY[=VALUE][:EFFECT], such as dedicated=ci:NoSchedule"));
+            return Err(TolerationError(text.to_owned()));
         }
         let operator = if value.is_some() { "Equal" } else { "Exists" };
         Ok(Self { key: key.to_owned(), operator, value, effect })

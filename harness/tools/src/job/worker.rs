@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use evictlab_case::select::Shard;
-use evictlab_cluster::{ClusterAccess, JobIndex};
+use evictlab_cluster::{ClusterAccess, JobIndex, JobIndexError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -41,6 +41,22 @@ impl IndexReport {
     }
 }
 
+/// This process is not the worker of an index.
+#[derive(Debug, thiserror::Error)]
+pub enum JobWorkerError {
+    /// The environment is not that of a pod of a Job.
+    #[error(transparent)]
+    Index(#[from] JobIndexError),
+    /// The options of the Job and of the worker differ.
+    #[error("failed to run index {index}: the job has {indexes} indexes")]
+    TooLarge {
+        /// Number of indexes.
+        indexes: usize,
+        /// Index of this pod, from 0.
+        index: usize,
+    },
+}
+
 /// Runs the shard of an index.
 pub struct JobWorker {
     index: JobIndex,
@@ -52,11 +68,11 @@ impl JobWorker {
     ///
     /// # Errors
     /// The environment is not that of a pod of the Job, or the index is too large.
-    pub fn of_this_pod(indexes: usize) -> Result<Self, String> {
+    pub fn of_this_pod(indexes: usize) -> Result<Self, JobWorkerError> {
         let index = JobIndex::of_this_pod()?;
         match index.index < indexes {
             true => Ok(Self { index, indexes }),
-            false => Err(format!("the job has {indexes} indexes, and this is index {}", index.index)),
+            false => Err(JobWorkerError::TooLarge { indexes, index: index.index }),
         }
     }
 
@@ -80,7 +96,7 @@ impl JobWorker {
     }
 
     /// Writes the results of the run to the log, and the verdicts to the termination message. `id`
-    /// is random. Returns whether the evidence was left out.
+    /// is random. Returns true if the evidence was left out.
     ///
     /// # Errors
     /// A file cannot be read or written.

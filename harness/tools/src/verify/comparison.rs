@@ -10,10 +10,10 @@ use super::conclusion::Conclusion;
 use super::context::ReportContext;
 
 /// The results of a case on both kubelets.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct CaseComparison {
     /// The case.
-    pub info: Option<CaseInfo>,
+    pub info: CaseInfo,
     /// The last run on each kubelet.
     pub runs: [Option<LastRun>; 2],
 }
@@ -27,16 +27,22 @@ pub(super) struct LastRun {
 }
 
 impl CaseComparison {
-    fn judgements(&self) -> [Option<&CaseResult>; 2] {
+    /// Returns the comparison of a case without a result.
+    pub(super) fn new(info: CaseInfo) -> Self {
+        Self { info, runs: [None, None] }
+    }
+
+    fn results(&self) -> [Option<&CaseResult>; 2] {
         self.runs.each_ref().map(|run| run.as_ref().map(|run| &*run.result))
     }
 
     /// Returns `suite/case`.
     pub(crate) fn name(&self) -> String {
-        self.info.as_ref().map(CaseInfo::suite_and_case).unwrap_or_default()
+        self.info.suite_and_case()
     }
 
+    /// Returns the conclusion from the results.
     pub(crate) fn conclusion(&self, context: &ReportContext) -> Conclusion {
-        Conclusion::new(context.sides.each_ref(), self.judgements())
+        Conclusion::new(context.sides.each_ref(), self.results())
     }
 }

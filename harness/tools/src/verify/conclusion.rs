@@ -45,15 +45,15 @@ pub struct VerifyResult {
 
 impl Conclusion {
     /// Compares the results; `None` for a kubelet without a result.
-    pub fn new(sides: [&ComparedKubelet; 2], judgements: [Option<&CaseResult>; 2]) -> Self {
+    pub fn new(sides: [&ComparedKubelet; 2], results: [Option<&CaseResult>; 2]) -> Self {
         let standing = |place: usize| {
-            let Some(result) = judgements[place] else {
+            let Some(result) = results[place] else {
                 return Err(format!("the case was not run on {}", sides[place]));
             };
             Standing::from_verdict(result.verdict)
                 .ok_or_else(|| format!("{} on {}: {}", result.verdict, sides[place], result.why.trim_end()))
         };
-        let bug = || judgements.iter().flatten().find_map(|result| result.known_bug.clone());
+        let bug = || results.iter().flatten().find_map(|result| result.known_bug.clone());
         match (standing(0), standing(1)) {
             (Err(reason), _) | (_, Err(reason)) => Self::Inconclusive(reason),
             (Ok(Standing::Bad), Ok(Standing::Good)) => Self::Fixed(bug()),

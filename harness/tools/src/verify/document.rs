@@ -10,7 +10,8 @@ use evictlab_cluster::kubelet_config;
 use evictlab_evidence::Observations;
 use evictlab_judge::{Check, EvictionRecord};
 use evictlab_report::RunDir;
-use evictlab_report::words::{code_block, markdown_table};
+use evictlab_report::text::{code_block, markdown_table};
+use evictlab_rules::message::EVICTED_REASON;
 use k8s_openapi::api::core::v1::NodeSystemInfo;
 
 /// Returns the document as Markdown. Paths of pictures are relative to the run directory.
@@ -44,11 +45,9 @@ pub(super) fn document(
 fn case_section(text: &mut String, context: &ReportContext, case: &CaseComparison, run_dir: &RunDir) {
     let name = case.name();
     let _ = writeln!(text, "\n## {name}");
-    if let Some(info) = &case.info {
-        let _ = writeln!(text, "\n{}", info.about.trim_end());
-        if !info.upstream.is_empty() {
-            let _ = writeln!(text, "\nUpstream: {}", info.upstream.join(", "));
-        }
+    let _ = writeln!(text, "\n{}", case.info.about.trim_end());
+    if !case.info.upstream.is_empty() {
+        let _ = writeln!(text, "\nUpstream: {}", case.info.upstream.join(", "));
     }
     result_table(text, context, case);
     check_table(text, case);
@@ -144,7 +143,7 @@ fn event_section(text: &mut String, side: &str, run: &LastRun) {
     let _ = writeln!(text, "\n### Event on {side}\n");
     let all = run.evidence.iter().flat_map(|seen| &seen.events);
     let evicted: Vec<String> = all
-        .filter(|event| event.reason() == "Evicted")
+        .filter(|event| event.reason() == EVICTED_REASON)
         .filter_map(|event| serde_yaml::to_string(event).ok())
         .collect();
     if evicted.is_empty() {

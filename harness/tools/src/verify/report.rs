@@ -7,9 +7,8 @@ use super::comparison::{CaseComparison, LastRun};
 use super::conclusion::CaseConclusion;
 use super::context::ReportContext;
 use super::document::document;
-use evictlab_report::RunState;
 use evictlab_report::{
-    CaseInfo, Report, ReportError, RunDir, RunEvent, RunEventKind, markdown_page, model_notice,
+    CaseInfo, Report, ReportError, RunDir, RunEvent, RunEventKind, RunState, markdown_page, model_notice,
 };
 
 /// The conclusion about each case, available after the reports are finished.
@@ -30,7 +29,7 @@ pub struct VerifyReport {
     run_dir: RunDir,
     context: ReportContext,
     comparisons: Vec<CaseComparison>,
-    /// The notice about a modelled cluster.
+    /// Description of the model; `None` on real kubelets.
     model: Option<String>,
     conclusions: Conclusions,
     /// Cases to compare, as `suite/case`; all cases of the run by default.
@@ -74,28 +73,23 @@ impl Report for VerifyReport {
     fn on_event(&mut self, event: &RunEvent, _run: &RunState) -> Result<(), ReportError> {
         match &event.what {
             RunEventKind::RunStarted { cases, model, evictlab, .. } => {
-                let comparison = |info: &CaseInfo| CaseComparison {
-                    info: Some(info.clone()),
-                    ..CaseComparison::default()
-                };
                 let is_compared = |info: &&CaseInfo| {
                     self.cases.as_ref().is_none_or(|all| all.contains(&info.suite_and_case()))
                 };
-                self.comparisons = cases.iter().filter(is_compared).map(comparison).collect();
+                self.comparisons =
+                    cases.iter().filter(is_compared).cloned().map(CaseComparison::new).collect();
                 self.model = model.as_ref().map(model_notice);
                 self.context.environment.insert(0, ("evictlab".to_owned(), evictlab.clone()));
             }
             RunEventKind::CaseEnded { id, result, evidence, .. } => {
                 let side = self.context.sides.iter().position(|side| side.label == id.kubelet);
-                let case = |comparisons: &&mut CaseComparison| {
-                    comparisons.info.as_ref().is_some_and(|it| it.suite == id.suite && it.case == id.case)
-                };
-                if let (Some(side), Some(comparisons)) = (side, self.comparisons.iter_mut().find(case)) {
+                let of_case = |comparison: &&mut CaseComparison| comparison.name() == id.suite_and_case();
+                if let (Some(side), Some(comparison)) = (side, self.comparisons.iter_mut().find(of_case)) {
                     let (result, evidence) = (result.clone(), evidence.clone());
-                    comparisons.runs[side] = Some(LastRun { id: id.clone(), result, evidence });
+                    comparison.runs[side] = Some(LastRun { id: id.clone(), result, evidence });
                 }
                 // The document is available before the cluster is deleted.
-                if self.comparisons.iter().all(|comparisons| comparisons.runs.iter().all(Option::is_some)) {
+                if self.comparisons.iter().all(|comparison| comparison.runs.iter().all(Option::is_some)) {
                     return self.write();
                 }
             }
@@ -105,9 +99,9 @@ impl Report for VerifyReport {
     }
 
     fn finish(self: Box<Self>, _run: &RunState) -> Result<(), ReportError> {
-        let all = self.comparisons.iter().map(|comparisons| {
-            let conclusion = comparisons.conclusion(&self.context);
-            let sentence = conclusion.sentence(&comparisons.name(), self.context.sides.each_ref());
+        let all = self.comparisons.iter().map(|comparison| {
+            let conclusion = comparison.conclusion(&self.context);
+            let sentence = conclusion.sentence(&comparison.name(), self.context.sides.each_ref());
             CaseConclusion { conclusion, sentence }
         });
         *self.conclusions.0.lock().unwrap_or_else(PoisonError::into_inner) = all.collect();

@@ -1,7 +1,8 @@
-//! Evicted events, and whether the ranking predicted them.
+//! Evicted events, their number, and their comparison with the ranking.
 
-use evictlab_rules::message::EvictionMessage;
-use evictlab_rules::threshold::Resource;
+use std::collections::BTreeMap;
+
+use evictlab_rules::message::{EVICTED_REASON, EvictionKind, EvictionMessage};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Event;
 
@@ -48,7 +49,7 @@ impl EvictionEvent {
     /// Returns `None` for any other event.
     pub(crate) fn from_event(event: &Event) -> Option<Self> {
         let about = &event.involved_object;
-        if event.reason.as_deref() != Some("Evicted") || about.kind.as_deref() != Some("Pod") {
+        if event.reason.as_deref() != Some(EVICTED_REASON) || about.kind.as_deref() != Some("Pod") {
             return None;
         }
         let text = |value: &Option<String>| value.clone().unwrap_or_default();
@@ -69,19 +70,15 @@ impl EvictionEvent {
         describe_message(&self.message).join("; ")
     }
 
-    /// Returns the resource or the limit that the message names, as a label of a metric.
-    pub(super) fn cause(&self) -> &'static str {
+    /// Returns the resource or the limit that the message names, as a label of a metric; `unknown`
+    /// for a text that is not an eviction message.
+    fn cause(&self) -> &'static str {
         match self.message.parse() {
-            Ok(EvictionMessage::NodePressure(pressure)) => match pressure.resource {
-                Resource::Memory => "memory",
-                Resource::EphemeralStorage => "ephemeral-storage",
-                Resource::Inodes => "inodes",
-                Resource::Pids => "pids",
+            Ok(EvictionMessage::NodePressure(pressure)) => pressure.resource.as_str(),
+            Ok(message) => match message.kind() {
+                EvictionKind::EmptyDirLimit => "emptydir-limit",
+                kind => kind.as_str(),
             },
-            Ok(EvictionMessage::EmptyDirLimit { .. }) => "emptydir-limit",
-            Ok(EvictionMessage::PodLimit { .. }) => "pod-limit",
-            Ok(EvictionMessage::ContainerLimit { .. }) => "container-limit",
-            Ok(EvictionMessage::Rejected { .. }) => "rejected",
             Err(_) => "unknown",
         }
     }
@@ -134,5 +131,20 @@ impl EvictionEvent {
                 )
             }
         }
+    }
+}
+
+/// Numbers of evictions since the start of a watch.
+#[derive(Debug, Default)]
+pub(super) struct EvictionCounters {
+    /// By node and cause.
+    pub(super) evictions: BTreeMap<(String, &'static str), u64>,
+    pub(super) forecasts: BTreeMap<Forecast, u64>,
+}
+
+impl EvictionCounters {
+    pub(super) fn add(&mut self, node: &str, eviction: &EvictionEvent, forecast: Forecast) {
+        *self.evictions.entry((node.to_owned(), eviction.cause())).or_default() += 1;
+        *self.forecasts.entry(forecast).or_default() += 1;
     }
 }

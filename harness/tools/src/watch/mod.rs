@@ -4,7 +4,6 @@
 mod bounded_set;
 mod change;
 mod eviction;
-mod eviction_counters;
 mod focus;
 mod keyboard;
 mod kubelet_client;

@@ -91,7 +91,7 @@ impl ThresholdStatus {
         Duration::try_from_secs_f64(self.grace_seconds?).ok()
     }
 
-    /// Returns whether both are the same configured threshold, even if a percentage resolves
+    /// Returns true if both are the same configured threshold, even if a percentage resolves
     /// differently.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         self.grace_seconds == other.grace_seconds && self.configured == other.configured

@@ -6,8 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::bounded_set::BoundedSet;
 use super::change::{ChangeKind, WatchChange};
-use super::eviction::EvictionEvent;
-use super::eviction_counters::EvictionCounters;
+use super::eviction::{EvictionCounters, EvictionEvent};
 use super::node::NodeView;
 use super::reading::{Reading, ThresholdStatus};
 use evictlab_explain::amount;

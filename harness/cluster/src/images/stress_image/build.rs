@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::built::{Built, architecture};
 use super::cargo::{CargoOutput, cargo};
 use super::error::BuildError;
+use super::program::{StressProgram, architecture};
 
 /// Source tree that evictlab was built from.
 const TREE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
@@ -24,7 +24,11 @@ pub fn source_tree() -> Option<PathBuf> {
 
 /// Builds the program statically for a target, by default for this machine. An unchanged program is
 /// not built again.
-pub async fn build(tree: &Path, target: Option<&str>, output: CargoOutput) -> Result<Built, BuildError> {
+pub async fn build(
+    tree: &Path,
+    target: Option<&str>,
+    output: CargoOutput,
+) -> Result<StressProgram, BuildError> {
     let target = match target {
         Some(target) => target.to_owned(),
         None => host_target(tree).await?,
@@ -47,7 +51,7 @@ pub async fn build(tree: &Path, target: Option<&str>, output: CargoOutput) -> Re
     let program = tokio::fs::read(&program)
         .await
         .map_err(|source| BuildError::Io { operation: format!("read {}", program.display()), source })?;
-    Ok(Built { program, architecture: architecture(&target).to_owned() })
+    Ok(StressProgram { program, architecture: architecture(&target).to_owned() })
 }
 
 /// Target triple of this machine.

@@ -1,6 +1,6 @@
 //! Errors of building and loading the stress image.
 
-use super::built::NAME;
+use super::program::NAME;
 use crate::docker::DockerError;
 
 /// The image could not be built.
@@ -16,7 +16,7 @@ pub enum BuildError {
         "failed to build image {NAME}: this evictlab does not contain its program, and `cargo` is not on the PATH\nhelp: use a released evictlab, which contains it, or install Rust (https://rustup.rs)"
     )]
     NoCargo,
-    /// The program for this architecture is not embedded.
+    /// The program for this architecture is not built in.
     #[error(
         "failed to build image {NAME} for {architecture}: this evictlab contains {}\nhelp: name an installed Rust target instead: --target TARGET",
         list(known)
@@ -24,7 +24,7 @@ pub enum BuildError {
     NoProgram {
         /// CPU architecture in image notation.
         architecture: String,
-        /// Architectures of the embedded programs.
+        /// Architectures of the built-in programs.
         known: Vec<&'static str>,
     },
     /// The host is not Linux, which the program needs.
@@ -53,7 +53,7 @@ pub enum BuildError {
     },
 }
 
-/// Names the architectures of the embedded programs.
+/// Names the architectures of the built-in programs.
 fn list(known: &[&str]) -> String {
     match known {
         [] => "no program of the image".to_owned(),

@@ -6,8 +6,8 @@ use bollard::query_parameters::ImportImageOptions;
 use futures::StreamExt;
 use tokio_util::io::ReaderStream;
 
-use super::built::NAME;
 use super::error::LoadError;
+use super::program::NAME;
 use crate::docker::{Docker, DockerError};
 
 /// Loads an archive of the image into Docker.

@@ -2,8 +2,9 @@
 
 use http::header::{ACCEPT, USER_AGENT};
 use http::{Request, Uri};
-use kube::{Client, Config};
+use kube::Config;
 
+use crate::api_client::client_builder;
 use crate::api_error::api_error_message;
 
 /// Address of the list of kind's releases.
@@ -51,7 +52,7 @@ pub async fn download(url: &str) -> Result<String, DownloadError> {
         .header(ACCEPT, "application/vnd.github+json")
         .body(Vec::new())
         .map_err(invalid)?;
-    let client = Client::try_from(Config::new(server)).map_err(failed)?;
+    let client = client_builder(Config::new(server)).map_err(failed)?.build();
     client.request_text(request).await.map_err(failed)
 }
 

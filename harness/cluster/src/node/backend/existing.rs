@@ -55,8 +55,8 @@ impl ExistingNode {
     /// are skipped. So is one whose pull leaves the node short of disk, which is stopped. `index`
     /// makes the name of the pod unique.
     pub(crate) async fn pull(&self, image: &str, index: usize) -> Result<(), ProbeError> {
-        let name = format!("image{index}-{}", self.node);
-        let pod = ProbePod { node: &self.node, name, image, command: &["true"], timeout: POD_TIMEOUT };
+        let purpose = format!("image{index}");
+        let pod = ProbePod { node: &self.node, purpose, image, command: &["true"], timeout: POD_TIMEOUT };
         let namespace = self.pods.namespace();
         let reason = tokio::select! {
             pulled = self.pods.wait_for_image(&pod) => match pulled {
@@ -64,7 +64,7 @@ impl ExistingNode {
                 done => return done,
             },
             room = wait_until_disk_is_short(KubeletProxy::new(namespace.client(), &self.node)) => {
-                namespace.delete_pod_now(&pod.name).await?;
+                namespace.delete_pod_now(&pod.name()).await?;
                 format!("the pull was stopped: {}Mi of disk were left above the eviction thresholds", room / MIB)
             }
         };

@@ -1,13 +1,14 @@
 //! Operations on the container of a worker. The original files are kept next to the changed ones,
 //! so that any process can restore the node after a dead run.
 
+use evictlab_api_types::merge_fields;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use crate::docker::{Docker, ExecOutput};
 use crate::images::{load_unpinned, load_unused, remove_unused};
-use crate::meminfo::available_memory;
 use crate::node::error::{ConfigureError, NodeError};
+use crate::probe::available_memory;
 
 /// Maximum number of lines of the kubelet log that are read.
 pub const MAX_KUBELET_LOG_LINES: usize = 50_000;
@@ -47,7 +48,7 @@ impl KindNode {
         let mut changed: Value = serde_saphyr::from_str(&original_config)
             .map_err(|error| invalid(error.without_snippet().to_string()))?;
         let fields = changed.as_object_mut().ok_or_else(|| invalid("not a mapping".to_owned()))?;
-        merge(fields, changes);
+        merge_fields(fields, changes);
         let changed = serde_yaml::to_string(&changed).map_err(|error| invalid(error.to_string()))?;
         let flags = with_housekeeping_flag(&original_flags);
         self.write_file(CONFIG, 0o600, changed.as_bytes()).await?;
@@ -199,18 +200,6 @@ impl KindNode {
     }
 }
 
-/// Merges maps key by key; replaces all other values.
-fn merge(into: &mut Map<String, Value>, changes: &Map<String, Value>) {
-    for (key, value) in changes {
-        match (into.get_mut(key), value) {
-            (Some(Value::Object(into)), Value::Object(changes)) => merge(into, changes),
-            _ => {
-                into.insert(key.clone(), value.clone());
-            }
-        }
-    }
-}
-
 /// Adds the housekeeping flag to `KUBELET_EXTRA_ARGS` in the content of `/etc/default/kubelet`.
 fn with_housekeeping_flag(original: &str) -> String {
     const VARIABLE: &str = "KUBELET_EXTRA_ARGS=";
@@ -228,7 +217,6 @@ fn with_housekeeping_flag(original: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     #[test]
     fn adds_the_flag_to_existing_flags() {
@@ -244,16 +232,5 @@ mod tests {
         for (original, expected) in rows {
             assert_eq!(with_housekeeping_flag(original), expected, "{original:?}");
         }
-    }
-
-    #[test]
-    fn merges_maps_and_replaces_other_values() {
-        let mut own = json!({"evictionHard": {"nodefs.available": "0%"}, "clusterDNS": ["a"], "x": 1});
-        let changes = json!({"evictionHard": {"memory.available": "1Gi"}, "clusterDNS": ["b"]});
-        merge(own.as_object_mut().unwrap(), changes.as_object().unwrap());
-        assert_eq!(
-            own,
-            json!({"evictionHard": {"nodefs.available": "0%", "memory.available": "1Gi"}, "clusterDNS": ["b"], "x": 1})
-        );
     }
 }

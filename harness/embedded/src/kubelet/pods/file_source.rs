@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use evictlab_rules::pod::CONFIG_SOURCE_ANNOTATION;
 use k8s_openapi::api::core::v1::Toleration;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::Value;
 
-use super::mirror::{self, SOURCE, is_static};
+use super::mirror::{self, is_static};
 use super::worker::Stage;
 use crate::apiserver;
 use crate::context::SimContext;
@@ -135,7 +136,7 @@ impl Kubelet {
         metadata.name = Some(format!("{name}-{}", node.to_lowercase()));
         metadata.namespace = present(metadata.namespace).or_else(|| Some("default".to_owned()));
         let seen = ctx.epoch().at(ctx.now).strftime("%Y-%m-%dT%H:%M:%S%.9fZ").to_string();
-        let annotations = [(HASH, uid.clone()), (SEEN, seen), (SOURCE, "file".to_owned())];
+        let annotations = [(HASH, uid.clone()), (SEEN, seen), (CONFIG_SOURCE_ANNOTATION, "file".to_owned())];
         let annotations = annotations.map(|(key, value)| (key.to_owned(), value));
         metadata.annotations.get_or_insert_default().extend(annotations);
         pod.write("metadata", metadata);

@@ -1,5 +1,6 @@
 //! Mirror pods: API objects of static pods (`pkg/kubelet/pod/mirror_client.go`).
 
+use evictlab_rules::pod::{CONFIG_MIRROR_ANNOTATION, CONFIG_SOURCE_ANNOTATION};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use serde_json::Value;
 
@@ -12,20 +13,14 @@ use crate::kubelet::state::Kubelet;
 use crate::resource::{Kind, ObjectExt};
 use crate::storage::{Change, ChangeKind};
 
-/// Annotation of mirror pods: the hash of the static pod.
-const MIRROR: &str = "kubernetes.io/config.mirror";
-
-/// Annotation of static pods: their source, such as `file`.
-pub(super) const SOURCE: &str = "kubernetes.io/config.source";
-
 /// Returns whether a pod is static.
 pub(super) fn is_static(object: &Value) -> bool {
-    object.annotation(SOURCE) == Some("file")
+    object.annotation(CONFIG_SOURCE_ANNOTATION) == Some("file")
 }
 
 /// Returns the hash of the static pod that a mirror pod represents.
 pub(super) fn hash_of(object: &Value) -> Option<&str> {
-    object.annotation(MIRROR)
+    object.annotation(CONFIG_MIRROR_ANNOTATION)
 }
 
 /// Deletes a mirror pod with a given hash, or with any hash.
@@ -64,7 +59,7 @@ impl Kubelet {
         let Some(node) = ctx.store.get(Kind::Node, "", &self.identity.node) else { return };
         let owner = OwnerReference { controller: Some(true), ..self.as_owner(node) };
         let mut pod = Value::clone(&worker.object);
-        pod.set_annotation(MIRROR, uid);
+        pod.set_annotation(CONFIG_MIRROR_ANNOTATION, uid);
         pod.metadata_mut().write("ownerReferences", [owner]);
         // While the namespace is missing, the next sync tries again.
         if apiserver::create(ctx, Kind::Pod, namespace, pod, WriteOptions::default()).is_ok() {

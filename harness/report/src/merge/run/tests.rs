@@ -9,8 +9,8 @@ use proptest::sample::select;
 
 use super::*;
 use crate::fixtures::{case_ended, case_info, event, id, run_started};
-use crate::stream::{RunEventKind, ShardInfo};
-use crate::{Evidence, JsonLines, Junit, Prow, RunState, fixtures};
+use crate::run_event::{RunEventKind, ShardInfo};
+use crate::{EvidenceWriter, JsonLines, Junit, Prow, RunState, fixtures};
 use evictlab_judge::{Phase, Verdict};
 
 const OLD: &str = "v1.31.14";
@@ -181,7 +181,7 @@ fn rejects_runs_that_cannot_be_compared() {
         let mut start = run_started(&[NEW], &["x"]);
         let RunEventKind::RunStarted { model, backend, .. } = &mut start else { unreachable!("it started") };
         if let Some(seed) = seed {
-            *backend = "embedded".to_owned();
+            *backend = crate::BackendName::Embedded;
             let (cgroup, options, on_real_kubelets) = ("v2".to_owned(), String::new(), String::new());
             *model = Some(crate::Model { cgroup, seed, options, on_real_kubelets });
         }
@@ -211,7 +211,7 @@ fn a_run_named_twice_counts_once() {
 fn write_run(dir: &Path, events: &[RunEvent]) {
     let run_dir = RunDir::at(dir).unwrap();
     fixtures::deliver(&mut JsonLines::create(&run_dir).unwrap(), events);
-    fixtures::deliver(&mut Evidence::new(run_dir), events);
+    fixtures::deliver(&mut EvidenceWriter::new(run_dir), events);
 }
 
 #[test]
@@ -240,7 +240,7 @@ fn evidence_and_reports_of_all_attempts_are_written() {
         Box::new(JsonLines::create(&run_dir).unwrap()),
         Box::new(Prow::new(run_dir.clone())),
         Box::new(Junit::new(&run_dir)),
-        Box::new(Evidence::new(run_dir.clone())),
+        Box::new(EvidenceWriter::new(run_dir.clone())),
     ];
     let merge = Merge::read(&[path("a"), path("b")], None).unwrap();
     let finished = merge.write(&run_dir, reports).unwrap();

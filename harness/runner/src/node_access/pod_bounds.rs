@@ -5,19 +5,18 @@ use evictlab_case::{
     Case, ContainerManifest, EphemeralContainer, LocatedPodSpec, PodPlacement, PodSpecManifest, QuantityText,
     ResizableResource, SYSTEM_PRIORITY_CLASSES,
 };
-use evictlab_cluster::workload::add_default_limits;
+use evictlab_cluster::workload::{GracePeriod, add_default_limits};
 use evictlab_rules::quantity::Quantity;
 use serde::Deserialize;
 
-use crate::lease::privilege::{
-    container_privilege, grace_period, object_privilege, patch_privilege, pod_privilege,
-};
+use crate::node_access::privilege::{container_privilege, object_privilege, patch_privilege, pod_privilege};
 
 /// Resources that a pod without limits can exhaust. Limits on them do not bound processes and
 /// inodes; the guard of a running case does.
 const RESOURCES: [&str; 2] = ["memory", STORAGE];
 /// The resource that a pod's disk usage counts against.
 const STORAGE: &str = "ephemeral-storage";
+
 /// Resources and privileges that the pods of a case can take from a node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PodBounds {
@@ -31,8 +30,8 @@ pub(crate) struct PodBounds {
     pub privilege: Option<String>,
     /// Sums of the limits of all pods in bytes, of memory and of ephemeral storage.
     pub limits: [u64; 2],
-    /// Longest termination grace period of a pod, in seconds; 0 without pods.
-    pub longest_grace: u64,
+    /// Longest termination grace period of a pod; none without pods.
+    pub longest_grace: GracePeriod,
 }
 
 impl PodBounds {
@@ -85,7 +84,7 @@ impl PodBounds {
             let text = || format!("{object} has a pod template that may run on any node");
             self.privilege.get_or_insert_with(text);
         }
-        self.longest_grace = self.longest_grace.max(grace_period(&spec));
+        self.longest_grace = self.longest_grace.max(GracePeriod::of_pod(&spec));
         if let Some(privilege) = pod_privilege(&spec) {
             self.privilege.get_or_insert_with(|| format!("{object} uses {privilege}"));
         }
@@ -145,7 +144,7 @@ mod tests {
     impl PodBounds {
         /// Bounds of pods with the default grace period.
         fn graceful() -> Self {
-            Self { longest_grace: 30, ..Self::default() }
+            Self { longest_grace: GracePeriod::DEFAULT, ..Self::default() }
         }
     }
 

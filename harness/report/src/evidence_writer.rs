@@ -5,16 +5,17 @@ use std::path::Path;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::attention::needs_attention;
 use crate::evidence_files;
 use crate::facts::{Facts, ObjectHistory};
 use crate::markdown::case_summary;
 use crate::redact::{redacted, redacted_text};
 use crate::run_dir::{RunDir, file_name, make_dir, write_file};
+use crate::run_event::{RunEvent, RunEventKind};
 use crate::run_state::{EndedCase, RunState};
 use crate::sink::{Report, ReportError};
-use crate::stream::{RunEvent, RunEventKind};
+use crate::text::visible;
 use crate::timeline::{Timeline, standalone_svg};
-use crate::words::{needs_attention, visible};
 use evictlab_evidence::{Observations, Recorded};
 use evictlab_judge::CaseResult;
 
@@ -35,12 +36,12 @@ pub enum KeptEvidence {
 
 /// Writes [`RunDir::case_dir`] of each case as the case ends, without credentials.
 #[derive(Debug)]
-pub struct Evidence {
+pub struct EvidenceWriter {
     run_dir: RunDir,
     kept: KeptEvidence,
 }
 
-impl Evidence {
+impl EvidenceWriter {
     /// Writes under `run_dir`, for all attempts.
     pub fn new(run_dir: RunDir) -> Self {
         Self { run_dir, kept: KeptEvidence::All }
@@ -67,7 +68,7 @@ impl Evidence {
     }
 }
 
-impl Report for Evidence {
+impl Report for EvidenceWriter {
     fn name(&self) -> &'static str {
         "evidence"
     }
@@ -98,7 +99,7 @@ impl Report for Evidence {
     }
 }
 
-/// Writes the verdict and the evidence of one try. Returns whether the evidence has a timeline.
+/// Writes the verdict and the evidence of one try. Returns true if the evidence has a timeline.
 fn write_case(dir: &Path, result: &CaseResult, evidence: Option<&Observations>) -> Result<bool, ReportError> {
     make_dir(dir)?;
     let timeline = evidence.and_then(Timeline::from_observations);
@@ -193,7 +194,7 @@ mod tests {
     fn written(evidence: Option<Observations>) -> BTreeMap<String, String> {
         let dir = tempfile::tempdir().unwrap();
         let run_dir = RunDir::at(dir.path()).unwrap();
-        let mut report = Evidence::new(run_dir.clone());
+        let mut report = EvidenceWriter::new(run_dir.clone());
         let started = fixtures::event(0.0, fixtures::run_started(&["v1.32.13"], &["requests-decide"]));
         let mut what =
             fixtures::case_ended("requests-decide", "v1.32.13", 2, Verdict::Failed, "el1 is missing");
@@ -269,7 +270,7 @@ mod tests {
 
     fn kept_attempts(kept: KeptEvidence) -> Vec<String> {
         let dir = tempfile::tempdir().unwrap();
-        let mut report = Evidence::new(RunDir::at(dir.path()).unwrap()).keeping(kept);
+        let mut report = EvidenceWriter::new(RunDir::at(dir.path()).unwrap()).keeping(kept);
         let verdicts = [Verdict::Passed, Verdict::Passed, Verdict::Failed, Verdict::Failed, Verdict::Passed];
         let ended = |(attempt, verdict)| {
             fixtures::event(0.0, fixtures::case_ended("requests-decide", "v1.32.13", attempt, verdict, "why"))
@@ -285,7 +286,7 @@ mod tests {
     #[test]
     fn each_try_keeps_its_evidence() {
         let dir = tempfile::tempdir().unwrap();
-        let mut report = Evidence::new(RunDir::at(dir.path()).unwrap());
+        let mut report = EvidenceWriter::new(RunDir::at(dir.path()).unwrap());
         let retried = RunEventKind::CaseRetried {
             id: fixtures::id("message", "requests-decide", "v1.32.13", 1),
             try_number: 1,
@@ -331,7 +332,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let run_dir = RunDir::at(&dir.path().join("run")).unwrap();
         let (mut evidence, mut lines) =
-            (Evidence::new(run_dir.clone()), crate::JsonLines::create(&run_dir).unwrap());
+            (EvidenceWriter::new(run_dir.clone()), crate::JsonLines::create(&run_dir).unwrap());
         fixtures::deliver(&mut evidence, &fixtures::full_run());
         fixtures::deliver(&mut lines, &fixtures::full_run());
         let mut open = vec![dir.path().join("run")];

@@ -7,22 +7,22 @@ use evictlab_case::Case;
 use evictlab_cluster::kubelet_config::{self, ConfigureError};
 use evictlab_cluster::workload::{Namespace, StageError};
 use evictlab_cluster::{
-    FileSystemsError, Node, NodeError, NodeFileSystems, NodeReversal, ProbePods, file_systems, huge_pages,
+    FileSystemsError, Node, NodeError, NodeFileSystems, NodeReversal, ProbePods, node_resources,
 };
 use evictlab_rules::quantity::MIB;
 use evictlab_rules::summary::Sample;
 use jiff::Timestamp;
 use tokio::sync::{Mutex, RwLock, SemaphorePermit};
 
-use crate::lease::node_policy::NodePolicy;
-use crate::lease::pod_bounds::PodBounds;
-use crate::lease::pressure_permits::{PermitsLost, PressurePermit, PressurePermits};
-use crate::lease::room_budget::RoomBudget;
-use crate::lease::slowdown::Slowdown;
+use crate::node_access::node_policy::NodePolicy;
+use crate::node_access::pod_bounds::PodBounds;
+use crate::node_access::pressure_permits::{PermitsLost, PressurePermit, PressurePermits};
+use crate::node_access::room_budget::RoomBudget;
+use crate::node_access::slowdown::Slowdown;
 use crate::pressure::skip_reason::SkipReason;
 use crate::recovery::verify_recovered::{
-    NodeBaseline, RecoveryError, pods_of_cases, process_memory, read_sample, verify_recovered,
-    wait_until_pressure_ended, wait_until_recovered,
+    NodeBaseline, RecoveryError, pods_of_cases, process_memory, verify_recovered, wait_until_pressure_ended,
+    wait_until_recovered,
 };
 
 /// Time limit for steady statistics: cAdvisor updates the statistics of a node every 10 to 15 s.
@@ -37,7 +37,7 @@ pub(crate) type ImageNames = Arc<dyn Fn(&str) -> String + Send + Sync>;
 
 /// A node that could not be prepared or did not recover.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum LeaseError {
+pub(crate) enum RunNodeError {
     /// The kubelet could not be configured.
     #[error(transparent)]
     Configure(#[from] ConfigureError),
@@ -58,7 +58,7 @@ pub(crate) enum LeaseError {
 }
 
 /// A node of a run.
-pub(crate) struct LeasedNode {
+pub(crate) struct RunNode {
     /// The node.
     pub node: Node,
     /// Held for reading by cases that share the node, for writing by a case that needs it for
@@ -71,7 +71,7 @@ pub(crate) struct LeasedNode {
     /// Right to put an external node under pressure, from the first case that may do so until the
     /// node has recovered.
     pressure_permit: Mutex<Option<PressurePermit>>,
-    state: Mutex<LeaseState>,
+    state: Mutex<RunNodeState>,
     /// Namespaces of earlier cases that could not be deleted.
     leftovers: Mutex<Vec<Namespace>>,
     canaries: Arc<ProbePods>,
@@ -79,7 +79,7 @@ pub(crate) struct LeasedNode {
 }
 
 #[derive(Clone, Debug)]
-struct LeaseState {
+struct RunNodeState {
     /// Container start time, as last measured.
     container_start: Duration,
     /// Slowdown of ramps, for a node whose statistics lag behind.
@@ -112,7 +112,7 @@ enum DirtyState {
     DirtyHealthy,
 }
 
-impl LeasedNode {
+impl RunNode {
     /// Applies the base configuration to the kubelet, except on an external node, and verifies that
     /// the node runs pods.
     ///
@@ -122,7 +122,7 @@ impl LeasedNode {
         node: Node,
         canaries: Arc<ProbePods>,
         image_names: ImageNames,
-    ) -> Result<Self, LeaseError> {
+    ) -> Result<Self, RunNodeError> {
         let policy = NodePolicy::of(&node).await?;
         let base = kubelet_config::base(node.cgroup);
         if policy.is_none() && !kubelet_config::is_configured(&node, &base).await? {
@@ -133,7 +133,7 @@ impl LeasedNode {
         if policy.is_none() {
             baseline.rss = read_process_memory(&node).await;
         }
-        let state = Mutex::new(LeaseState {
+        let state = Mutex::new(RunNodeState {
             container_start,
             slowdown: Slowdown::NONE,
             baseline,
@@ -251,7 +251,7 @@ impl LeasedNode {
             let mut state = self.state.lock().await;
             (state.dirty, state.has_file_systems) = (DirtyState::Dirty, true);
         }
-        file_systems::set_up(&self.node, wanted).await
+        node_resources::set_up_file_systems(&self.node, wanted).await
     }
 
     /// Reserves memory for huge pages, in bytes, until the next [`reset`](Self::reset), on a node
@@ -264,7 +264,7 @@ impl LeasedNode {
             let mut state = self.state.lock().await;
             (state.dirty, state.has_huge_pages) = (DirtyState::Dirty, true);
         }
-        huge_pages::set_up(&self.node, bytes).await
+        node_resources::reserve_huge_pages(&self.node, bytes).await
     }
 
     /// Reverts changes of a case.
@@ -307,11 +307,11 @@ impl LeasedNode {
     /// # Errors
     /// A namespace was not deleted within `timeout`; the node is unusable for exclusive cases from
     /// then on.
-    pub(crate) async fn delete_leftovers(&self, timeout: Duration) -> Result<(), LeaseError> {
+    pub(crate) async fn delete_leftovers(&self, timeout: Duration) -> Result<(), RunNodeError> {
         let mut leftovers = self.leftovers.lock().await;
         while let Some(namespace) = leftovers.last() {
             if let Err(source) = namespace.delete(timeout).await {
-                let error = LeaseError::Leftover { namespace: namespace.name.clone(), source };
+                let error = RunNodeError::Leftover { namespace: namespace.name.clone(), source };
                 self.state.lock().await.unusable = Some(error.to_string());
                 return Err(error);
             }
@@ -340,7 +340,7 @@ impl LeasedNode {
     /// them may be out of reach. After a time limit the case goes on: if it then does not reach its
     /// threshold, it is run again.
     pub(crate) async fn wait_until_pods_ended(&self) {
-        let read = async || Free::of_idle_node(&read_sample(&self.node).await.ok()?);
+        let read = async || Free::of_idle_node(&self.node.sample().await.ok()?);
         let steady = async {
             // The first statistics may be older than the end of the last pod.
             let (mut last, mut updates) = (read().await, 0);
@@ -365,7 +365,7 @@ impl LeasedNode {
     ///
     /// # Errors
     /// The node did not recover; it is unusable from then on.
-    pub(crate) async fn reset(&self) -> Result<(), LeaseError> {
+    pub(crate) async fn reset(&self) -> Result<(), RunNodeError> {
         // The lock is held until the node has recovered, so that other cases on this node wait for
         // it.
         let mut state = self.state.lock().await;
@@ -389,15 +389,15 @@ impl LeasedNode {
         }
     }
 
-    async fn restore_and_verify(&self, state: &LeaseState) -> Result<Duration, LeaseError> {
+    async fn restore_and_verify(&self, state: &RunNodeState) -> Result<Duration, RunNodeError> {
         for reversal in &state.not_reverted {
             self.node.revert(*reversal).await?;
         }
         if state.has_file_systems {
-            file_systems::restore(&self.node).await?;
+            node_resources::restore_file_systems(&self.node).await?;
         }
         if state.has_huge_pages {
-            huge_pages::set_up(&self.node, 0).await?;
+            node_resources::reserve_huge_pages(&self.node, 0).await?;
         }
         if self.policy.is_none() {
             kubelet_config::configure(&self.node, &kubelet_config::base(self.node.cgroup)).await?;
@@ -441,5 +441,5 @@ impl Free {
 }
 
 async fn read_process_memory(node: &Node) -> Option<u64> {
-    process_memory(&read_sample(node).await.ok()?)
+    process_memory(&node.sample().await.ok()?)
 }

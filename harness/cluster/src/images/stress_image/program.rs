@@ -1,4 +1,5 @@
-//! The program of the stress image, and the image that contains it.
+//! The program of the stress image: built into evictlab or from the source tree; and the image that
+//! contains it.
 
 use std::io;
 
@@ -9,16 +10,31 @@ use crate::images::archive::{Archive, OneLayer, tar_of};
 /// Name of the image. No registry has the host `localhost`, so no client tries to pull it.
 pub const NAME: &str = "localhost/evictlab/stress:1";
 
-/// A built program.
+/// Built-in programs by CPU architecture, sorted: those that the build of evictlab named.
+const BUILT_IN: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/stress_programs.rs"));
+
+/// A program of the stress image.
 #[derive(Clone, Debug)]
-pub struct Built {
+pub struct StressProgram {
     /// Executable file.
     pub program: Vec<u8>,
     /// CPU architecture in image notation: `amd64`, `arm64`.
     pub architecture: String,
 }
 
-impl Built {
+impl StressProgram {
+    /// Returns the built-in program for a CPU architecture in image notation. Releases contain
+    /// `amd64` and `arm64`; a build from the source tree does not contain a program.
+    pub fn built_in(architecture: &str) -> Option<Self> {
+        let (_, program) = BUILT_IN.iter().find(|(known, _)| *known == architecture)?;
+        Some(Self { program: program.to_vec(), architecture: architecture.to_owned() })
+    }
+
+    /// Returns the CPU architectures of the built-in programs.
+    pub fn built_in_architectures() -> impl Iterator<Item = &'static str> {
+        BUILT_IN.iter().map(|(architecture, _)| *architecture)
+    }
+
     /// Creates an image that contains only the program, with the program as entrypoint.
     ///
     /// # Errors
@@ -69,9 +85,9 @@ mod tests {
 
     #[test]
     fn contains_the_program_as_oci_and_docker_archive() {
-        let built = Built { program: b"program".to_vec(), architecture: "amd64".to_owned() };
-        let archive = built.archive().unwrap();
-        assert_eq!(archive.bytes, built.archive().unwrap().bytes, "the archive is reproducible");
+        let program = StressProgram { program: b"program".to_vec(), architecture: "amd64".to_owned() };
+        let archive = program.archive().unwrap();
+        assert_eq!(archive.bytes, program.archive().unwrap().bytes, "the archive is reproducible");
         let files = files(&archive.bytes);
         let json = |path: &str| serde_json::from_slice::<Value>(&files[path]).unwrap();
         let blob = |of: &Value| {

@@ -6,19 +6,18 @@ use std::time::Duration;
 
 use evictlab_case::{Action, Case, PodPlacement, Pressure, PressureMechanism, PressureSignal};
 use evictlab_cluster::kubelet_config::{Difference, differences};
-use evictlab_cluster::{CORDONED, ExternalNode, Node, NodeError, PressureForbidden};
-use evictlab_rules::KubeletVersion;
+use evictlab_cluster::{CORDONED, ExternalNode, Node, NodeError, PressureForbidden, system_taints};
 use evictlab_rules::pod::Pod;
 use evictlab_rules::quantity::{MIB, Quantity};
-use evictlab_rules::threshold::parse_grace_period;
+use evictlab_rules::{KubeletVersion, parse_go_duration};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::lease::pod_bounds::PodBounds;
+use crate::node_access::pod_bounds::PodBounds;
 use crate::pressure::plan::{PressurePlan, plan_pressure};
 use crate::pressure::room::NodeRoom;
 use crate::pressure::skip_reason::SkipReason;
-use crate::recovery::verify_recovered::{NodeBaseline, RECOVERY_PROGRESS_TIMEOUT, system_taints};
+use crate::recovery::verify_recovered::{NodeBaseline, RECOVERY_PROGRESS_TIMEOUT};
 use crate::staging::images::images_of;
 
 /// Maximum age of container statistics: cAdvisor updates them every 10 to 15 s.
@@ -272,7 +271,7 @@ impl NodePolicy {
 
     /// Returns a period of the kubelet's configuration; `None` if it is absent or 0.
     fn period(&self, field: &str) -> Option<Duration> {
-        let period = parse_grace_period(self.configz.get(field)?.as_str()?).ok()?;
+        let period = Duration::try_from(parse_go_duration(self.configz.get(field)?.as_str()?).ok()?).ok()?;
         (!period.is_zero()).then_some(period)
     }
 }

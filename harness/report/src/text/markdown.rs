@@ -1,32 +1,9 @@
-//! Text for a shell, for a Markdown table and for columns; counts with their nouns, and durations.
+//! Parts of Markdown: tables, code, and texts of others without effect.
 
-pub use evictlab_case::count;
-use std::borrow::Cow;
-
-use evictlab_judge::Verdict;
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+use unicode_width::UnicodeWidthStr;
 
 /// Maximum width of a cell to which a table's other rows are aligned, in columns.
 const MAX_ALIGNED: usize = 60;
-
-/// Joins `words` into a command line; words with special characters are quoted for `sh`.
-pub fn shell_quote(words: &[String]) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
-    let word = |word: &String| match !word.is_empty() && word.chars().all(plain) {
-        true => word.clone(),
-        false => format!("'{}'", word.replace('\'', r"'\''")),
-    };
-    words.iter().map(word).collect::<Vec<_>>().join(" ")
-}
-
-/// Joins at most `max` texts with commas and counts the others: `a, b and 2 more`.
-pub fn first_of(texts: &[String], max: usize) -> String {
-    let (first, others) = texts.split_at(texts.len().min(max));
-    match others.len() {
-        0 => first.join(", "),
-        others => format!("{} and {others} more", first.join(", ")),
-    }
-}
 
 /// Escapes `text` for a cell of a Markdown table: one line, pipes escaped.
 pub fn markdown_cell(text: &str) -> String {
@@ -83,7 +60,7 @@ pub(crate) fn inert_markdown(text: &str) -> String {
     lines.join("\n")
 }
 
-/// Returns whether each opening bracket has its closing one.
+/// Returns true if each opening bracket has its closing one.
 fn closes_brackets(text: &str) -> bool {
     let open = text.chars().fold(0_usize, |open, c| match c {
         '[' => open + 1,
@@ -93,7 +70,7 @@ fn closes_brackets(text: &str) -> bool {
     open == 0
 }
 
-/// Returns whether each sequence of backticks has its partner of the same length. A backslash may
+/// Returns true if each sequence of backticks has its partner of the same length. A backslash may
 /// escape one or be part of a span: such a line counts as open.
 fn closes_code_spans(line: &str) -> bool {
     let lengths: Vec<usize> = line.split(|c| c != '`').map(str::len).filter(|length| *length > 0).collect();
@@ -121,37 +98,6 @@ fn escaped(text: &str, needs: impl Fn(char, Option<char>) -> bool) -> String {
     result
 }
 
-/// Shows control characters of a text, such as `\u{1b}`: text from a cluster or from a file must
-/// not move the cursor, set the clipboard or reverse the direction of what follows. Line feeds and
-/// tabs are kept.
-pub fn visible(text: &str) -> Cow<'_, str> {
-    let is_hidden = |c: char| match c {
-        '\n' | '\t' => false,
-        // The controls of bidirectional text.
-        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => true,
-        c => c.is_control(),
-    };
-    if !text.contains(is_hidden) {
-        return Cow::Borrowed(text);
-    }
-    let shown = |c: char| if is_hidden(c) { c.escape_unicode().to_string() } else { c.to_string() };
-    Cow::Owned(text.chars().map(shown).collect())
-}
-
-/// Takes the effect of GitHub's workflow commands (`::set-output …`, `##[…]`) from a text that is
-/// printed: an invisible space separates their first characters.
-pub fn without_workflow_commands(text: &str) -> Cow<'_, str> {
-    if !text.contains("::") && !text.contains("##[") {
-        return Cow::Borrowed(text);
-    }
-    let line = |line: &str| match line.trim_start().strip_prefix("::") {
-        Some(rest) => format!("{}:\u{200b}:{rest}", &line[..line.len() - line.trim_start().len()]),
-        None => line.to_owned(),
-    };
-    let lines: Vec<String> = text.split('\n').map(line).collect();
-    Cow::Owned(lines.join("\n").replace("##[", "##\u{200b}["))
-}
-
 /// Formats a block of code. Its fence is longer than all fences in the text.
 pub fn code_block(language: &str, text: &str) -> String {
     let fence = "`".repeat(longest_backticks(text).max(2) + 1);
@@ -174,68 +120,9 @@ pub fn markdown_code(text: &str) -> String {
     }
 }
 
-/// Truncates `text` to `width` columns; truncated text ends with an ellipsis.
-pub(crate) fn truncate(text: &str, width: usize) -> String {
-    if text.width() <= width {
-        return text.to_owned();
-    }
-    let mut kept = String::new();
-    let mut left = width.saturating_sub(1);
-    for c in text.chars() {
-        let wide = c.width().unwrap_or(0);
-        if wide > left {
-            break;
-        }
-        left -= wide;
-        kept.push(c);
-    }
-    if width > 0 {
-        kept.push('…');
-    }
-    kept
-}
-
-/// Returns whether a person has to look into a verdict.
-pub(crate) fn needs_attention(verdict: Verdict) -> bool {
-    matches!(verdict, Verdict::Failed | Verdict::Inconclusive | Verdict::Error)
-}
-
-/// Formats seconds: `8.2s`, `1m05s`.
-pub(crate) fn duration(seconds: f64) -> String {
-    if seconds < 59.95 {
-        return format!("{seconds:.1}s");
-    }
-    let whole = seconds.round() as u64;
-    format!("{}m{:02}s", whole / 60, whole % 60)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn quotes_special_characters() {
-        let words = ["evictlab", "--focus", "^a b$", "it's", ""].map(str::to_owned);
-        assert_eq!(shell_quote(&words), r"evictlab --focus '^a b$' 'it'\''s' ''");
-    }
-
-    #[test]
-    fn controls_are_visible() {
-        assert_eq!(visible("a\tb\nc é"), "a\tb\nc é");
-        assert_eq!(
-            visible("\u{1b}]52;c;cm0=\u{7} \r \u{9b}2J \u{202e}x"),
-            r"\u{1b}]52;c;cm0=\u{7} \u{d} \u{9b}2J \u{202e}x"
-        );
-    }
-
-    #[test]
-    fn workflow_commands_have_no_effect() {
-        let text = "a::b\n  ::set-output name=a::b\n::error::c ##[add-path]";
-        let harmless = without_workflow_commands(text);
-        assert!(harmless.lines().all(|line| !line.trim().starts_with("::")) && !harmless.contains("##["));
-        assert_eq!(harmless.replace('\u{200b}', ""), text);
-        assert!(matches!(without_workflow_commands("plain"), Cow::Borrowed(_)));
-    }
 
     #[test]
     fn code_cannot_end_its_block() {
@@ -247,28 +134,5 @@ mod tests {
     #[test]
     fn cell_is_one_line_with_escaped_pipes() {
         assert_eq!(markdown_cell("one|two\nthree\n"), r"one\|two three");
-    }
-
-    #[test]
-    fn truncates_by_columns() {
-        for (text, width, cut) in [
-            ("observe", 7, "observe"),
-            ("observe", 4, "obs…"),
-            ("観察する", 5, "観察…"),
-            ("観察する", 4, "観…"),
-            ("observe", 1, "…"),
-            ("observe", 0, ""),
-        ] {
-            assert_eq!(truncate(text, width), cut);
-        }
-    }
-
-    #[test]
-    fn formats_durations() {
-        for (seconds, text) in
-            [(0.04, "0.0s"), (8.24, "8.2s"), (59.96, "1m00s"), (65.4, "1m05s"), (3599.0, "59m59s")]
-        {
-            assert_eq!(duration(seconds), text);
-        }
     }
 }

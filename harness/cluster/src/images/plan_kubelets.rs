@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use evictlab_api_types::ImageReference;
 use evictlab_rules::KubeletVersion;
 
-use super::binary::{ResolveError, VERSION_TIMEOUT, binary_version, check_claim};
+use super::binary::{VERSION_TIMEOUT, binary_version};
 use super::catalog::ImageCatalog;
 use super::pull::has_image;
 use super::resolve::{KubeletResolver, distance, newest_release};
+use super::resolve_error::{ResolveError, check_claim};
 use crate::kubelet::{Kubelet, KubeletSource, KubeletSpec};
 
 /// Resolves kubelets, by default the newest release, to local images or to images of the catalog.
@@ -85,9 +87,12 @@ impl Plan<'_> {
 
     async fn newest_patch(&self, minor: u32) -> Result<KubeletVersion, ResolveError> {
         let Some(resolver) = self.resolver else {
-            let listed =
-                self.catalog.nodes.keys().filter(|known| known.minor == minor && known.suffix.is_empty());
-            return listed.max().cloned().ok_or_else(|| self.no_image(&KubeletVersion::from_minor(minor)));
+            return self
+                .catalog
+                .releases(minor)
+                .max()
+                .cloned()
+                .ok_or_else(|| self.no_image(&KubeletVersion::from_minor(minor)));
         };
         resolver.newest_patch(minor).await
     }
@@ -105,8 +110,7 @@ impl Plan<'_> {
             check_claim(image, found.clone(), claimed)?;
             return Ok(found);
         }
-        let name = image.split('@').next().unwrap_or_default();
-        let tag = || name.rsplit_once(':')?.1.parse().ok();
+        let tag = || ImageReference::parse(image).tag?.parse().ok();
         claimed.cloned().or_else(tag).ok_or_else(|| ResolveError::UnknownVersion { image: image.to_owned() })
     }
 

@@ -3,6 +3,7 @@
 //! any kind.
 
 use evictlab_case::{ContainerManifest, ObjectKind, ObjectPatch, PodSpecManifest, VolumeManifest, case_name};
+use evictlab_cluster::workload::GracePeriod;
 use serde_json::{Map, Value};
 
 /// Objects that act only on their namespace and create pods only from a template that evictlab
@@ -35,11 +36,8 @@ const SECRET_TYPES: [&str; 7] = [
 ];
 /// Sources of volumes on the pod's own disk or memory.
 const VOLUMES: [&str; 5] = ["configMap", "downwardAPI", "emptyDir", "projected", "secret"];
-/// Maximum termination grace period of a pod, in seconds: a pod may run for so long after its
-/// deadline.
-pub(crate) const MAX_GRACE_PERIOD: u64 = 120;
-/// Default of `terminationGracePeriodSeconds`.
-const DEFAULT_GRACE_PERIOD: u64 = 30;
+/// Maximum termination grace period of a pod: a pod may run for so long after its deadline.
+pub(crate) const MAX_GRACE_PERIOD: GracePeriod = GracePeriod::from_secs(120);
 /// Capabilities that the Pod Security Standard `baseline` allows.
 const BASELINE_CAPABILITIES: [&str; 13] = [
     "AUDIT_WRITE",
@@ -183,18 +181,12 @@ pub(super) fn pod_privilege(spec: &PodSpecManifest) -> Option<String> {
     if let Some(host) = &spec.node_name {
         return Some(format!("a node of its own choice (nodeName: {host})"));
     }
-    let grace = grace_period(spec);
+    let grace = GracePeriod::of_pod(spec);
     if grace > MAX_GRACE_PERIOD {
-        return Some(format!("a termination grace period of {grace} s, more than {MAX_GRACE_PERIOD} s"));
+        return Some(format!("a termination grace period of {grace}, more than {MAX_GRACE_PERIOD}"));
     }
     let security = spec.other.get("securityContext").and_then(Value::as_object);
     security.and_then(unsafe_setting).or_else(|| spec.all_containers().find_map(container_privilege))
-}
-
-/// Returns the termination grace period of a pod, in seconds.
-pub(super) fn grace_period(spec: &PodSpecManifest) -> u64 {
-    let stated = spec.other.get("terminationGracePeriodSeconds").and_then(Value::as_u64);
-    stated.unwrap_or(DEFAULT_GRACE_PERIOD)
 }
 
 fn volume_privilege(volume: &VolumeManifest) -> Option<String> {

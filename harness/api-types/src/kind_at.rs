@@ -43,12 +43,13 @@ impl ApiType {
     /// ```
     pub fn kind_at(self, path: &[TypeSegment]) -> ValueKind {
         let found = RefCell::new(ValueKind::Other);
-        let probe = PathDeserializer { path, found: &found };
-        // Always an error: the probe has no values.
-        let _ = self.check()(&mut <dyn erased_serde::Deserializer<'_>>::erase(probe));
+        let follower = PathDeserializer { path, found: &found };
+        // Always an error: the deserializer has no values.
+        let _ = self.check()(&mut <dyn erased_serde::Deserializer<'_>>::erase(follower));
         found.into_inner()
     }
 }
+
 /// A deserializer that follows a path through a type, and records what the type expects there.
 struct PathDeserializer<'a> {
     path: &'a [TypeSegment],
@@ -60,7 +61,7 @@ impl PathDeserializer<'_> {
         if self.path.is_empty() {
             self.found.replace(kind);
         }
-        Err(Error::custom("a probe has no value"))
+        Err(Error::custom("the deserializer has no value"))
     }
 }
 

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::backend_name::BackendName;
 use evictlab_evidence::Observations;
 use evictlab_judge::{CaseResult, Phase, Verdict};
 
@@ -51,8 +52,8 @@ pub enum RunEventKind {
         run: String,
         /// Version of evictlab.
         evictlab: String,
-        /// `kind`, `existing` or `embedded`.
-        backend: String,
+        /// Backend of the run.
+        backend: BackendName,
         /// The model; `None` on real kubelets.
         #[serde(skip_serializing_if = "Option::is_none")]
         model: Option<Model>,

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::client::Docker;
 
-/// The containers of a [`StandIn`], which all are in one state.
+/// The containers of a [`FakeDocker`], which all are in one state.
 #[derive(Default)]
 pub(crate) struct ContainerState {
     /// True if the containers are paused.
@@ -25,12 +25,12 @@ pub(crate) struct ContainerState {
 
 /// A Docker daemon.
 #[derive(Clone)]
-pub(crate) struct StandIn {
+pub(crate) struct FakeDocker {
     address: String,
     pub(crate) state: Arc<Mutex<ContainerState>>,
 }
 
-impl StandIn {
+impl FakeDocker {
     /// Serves until the end of the process.
     pub(crate) fn start(state: ContainerState) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();

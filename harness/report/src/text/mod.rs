@@ -1,0 +1,16 @@
+//! Formats of texts: command lines, Markdown, terminals, lists, and durations.
+
+mod markdown;
+mod phrases;
+mod sanitize;
+mod shell;
+mod truncate;
+
+pub use evictlab_case::count;
+pub(crate) use markdown::inert_markdown;
+pub use markdown::{code_block, markdown_cell, markdown_code, markdown_table};
+pub(crate) use phrases::duration;
+pub use phrases::{first_of, marked_ranges};
+pub use sanitize::{visible, without_workflow_commands};
+pub use shell::{shell_quote, shell_quote_list};
+pub(crate) use truncate::truncate;

@@ -1,0 +1,33 @@
+//! Command lines for a shell.
+
+/// Joins words into a command line for `sh`; words with special characters are quoted.
+pub fn shell_quote(words: &[impl AsRef<str>]) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
+    let word = |word: &str| match !word.is_empty() && word.chars().all(plain) {
+        true => word.to_owned(),
+        false => quoted(word),
+    };
+    words.iter().map(|one| word(one.as_ref())).collect::<Vec<_>>().join(" ")
+}
+
+/// Joins words into one quoted word for `sh`, such as the value of a variable over whose parts a
+/// script loops.
+pub fn shell_quote_list(words: &[impl AsRef<str>]) -> String {
+    quoted(&words.iter().map(AsRef::as_ref).collect::<Vec<_>>().join(" "))
+}
+
+fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn special_characters_are_quoted() {
+        let words = ["evictlab", "--focus", "^a b$", "it's", ""];
+        assert_eq!(shell_quote(&words), r"evictlab --focus '^a b$' 'it'\''s' ''");
+        assert_eq!(shell_quote_list(&["a", "it's"]), r"'a it'\''s'");
+    }
+}
