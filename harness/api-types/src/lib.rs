@@ -19,16 +19,16 @@
 
 mod api_type;
 mod image_reference;
-mod kind_at;
 mod merge;
 mod mismatch;
 mod newer_fields;
 mod path;
+mod shape_at;
 
 pub use api_type::ApiType;
 pub use image_reference::ImageReference;
-pub use kind_at::{TypeSegment, ValueKind};
 pub use merge::merge_fields;
 pub use mismatch::{Difference, Mismatch};
 pub use newer_fields::is_newer_field;
 pub use path::PathSegment;
+pub use shape_at::{TypeSegment, ValueShape};

@@ -23,7 +23,7 @@ const NEWER_FIELDS: [&str; 13] = [
     "volumeMounts.volumeStatus",
 ];
 
-/// Reports whether a field, given by the names on its path, is newer than the types of this crate,
+/// Returns whether a field, given by the names on its path, is newer than the types of this crate,
 /// so that they do not have it.
 ///
 /// ```

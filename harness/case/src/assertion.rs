@@ -69,10 +69,10 @@ pub struct ExpectedRate {
 }
 
 impl ExpectedRate {
-    /// Returns true if `right` of `of` observations are enough. `of` must not be 0.
-    pub fn holds(&self, right: u64, of: u64) -> bool {
+    /// Returns whether `right` of `total` observations are enough. `total` must not be 0.
+    pub fn holds(&self, right: u64, total: u64) -> bool {
         // A quotient is rounded once, as the stated share is: 55 of 100 equals 0.55.
-        self.at_least.map_or(right == of, |least| right as f64 / of as f64 >= least)
+        self.at_least.map_or(right == total, |least| right as f64 / total as f64 >= least)
     }
 }
 
@@ -86,7 +86,7 @@ fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<V
 }
 
 impl Assertion {
-    /// Returns true if a value satisfies all bounds.
+    /// Returns whether a value satisfies all bounds.
     pub fn holds(&self, value: &Value) -> bool {
         let number = || value.as_f64();
         !self.absent
@@ -102,7 +102,7 @@ impl Assertion {
             && (self.has_bound() || *value == Value::Bool(true))
     }
 
-    /// Returns true if the assertion has a bound.
+    /// Returns whether the assertion has a bound.
     pub fn has_bound(&self) -> bool {
         self.is.is_some()
             || self.is_not.is_some()

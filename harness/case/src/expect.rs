@@ -40,8 +40,8 @@ pub struct Expect {
     #[serde(default)]
     pub killed_after: Option<Duration>,
     /// Error with which the API rejects an ephemeral container of the case.
-    #[serde(default)]
-    pub refused: Option<Refused>,
+    #[serde(default, rename = "refused")]
+    pub api_rejection: Option<ExpectedApiRejection>,
     /// Containers that the Summary API of the node lists, by pod.
     #[serde(default)]
     pub summary: BTreeMap<Name, Vec<Name>>,
@@ -65,7 +65,7 @@ pub struct Expect {
 }
 
 impl Expect {
-    /// Returns true if the outcome states nothing beside the evicted pods.
+    /// Returns whether the outcome states nothing beside the evicted pods.
     pub(crate) fn has_only_evictions(&self) -> bool {
         // Without `..`, so that a new field is not forgotten.
         let Self {
@@ -77,7 +77,7 @@ impl Expect {
             disruption_target,
             killed_within,
             killed_after,
-            refused,
+            api_rejection,
             summary,
             oom_killed,
             rejected,
@@ -90,7 +90,7 @@ impl Expect {
             && disruption_target.is_none()
             && killed_within.is_none()
             && killed_after.is_none()
-            && refused.is_none()
+            && api_rejection.is_none()
             && summary.is_empty()
             && oom_killed.is_none()
             && rejected.is_none()
@@ -107,7 +107,7 @@ pub struct ExpectedEvictions {
 }
 
 impl ExpectedEvictions {
-    /// Returns true if the case states the list, which may be empty.
+    /// Returns whether the case states the list, which may be empty.
     pub(crate) fn is_stated(&self) -> bool {
         self.is_stated
     }
@@ -137,11 +137,11 @@ pub struct Message {
     pub resource: Option<Resource>,
     /// Containers that the message names, with their figures.
     #[serde(default)]
-    pub containers: Option<BTreeMap<Name, Figures>>,
+    pub containers: Option<BTreeMap<Name, ResourceAmounts>>,
     /// Figures of the pod (1.34 and newer). If `containers` is stated and this is not, the message
     /// must not have them.
     #[serde(default)]
-    pub pod: Option<Figures>,
+    pub pod: Option<ResourceAmounts>,
     /// Limit in "Usage of EmptyDir volume … exceeds the limit …".
     #[serde(default)]
     pub emptydir_limit: Option<VolumeLimit>,
@@ -156,7 +156,8 @@ pub struct Message {
 /// Figures of a container or pod in an eviction message.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Figures {
+#[schemars(rename = "Figures")]
+pub struct ResourceAmounts {
     /// Request, exactly as printed.
     #[serde(default)]
     pub request: Option<QuantityText>,
@@ -210,7 +211,8 @@ pub enum Presence {
 /// Error of the API that rejects a request.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Refused {
+#[schemars(rename = "Refused")]
+pub struct ExpectedApiRejection {
     /// HTTP status code.
     pub code: u16,
     /// Reason of the Status, such as `Invalid`.

@@ -60,9 +60,10 @@ pub use action::{
 };
 pub use api_rejection::ApiRejection;
 pub use assertion::{Assertion, ExpectedRate, display_value};
-pub use check::LABEL_PREFIX;
+pub use check::NAME_PREFIX;
 pub use expect::{
-    ContainerLimit, Expect, ExpectedEvictions, Figures, Message, Presence, Refused, VolumeLimit, Witness,
+    ContainerLimit, Expect, ExpectedApiRejection, ExpectedEvictions, Message, Presence, ResourceAmounts,
+    VolumeLimit, Witness,
 };
 pub use listed_case::ListedCase;
 pub use load::{

@@ -274,7 +274,7 @@ impl ContainerManifest {
         self.resources.as_ref()?.limit(resource)
     }
 
-    /// Returns true if the container states a limit or a request of a resource.
+    /// Returns whether the container states a limit or a request of a resource.
     pub fn states(&self, resource: &str) -> bool {
         self.resources.as_ref().is_some_and(|resources| {
             let mut lists = resources.limits.iter().chain(&resources.requests);

@@ -70,7 +70,7 @@ fn close(schema: &mut Value) {
     close_below(fields);
 }
 
-/// Returns true if a schema, or one of its alternatives, names keys of an object.
+/// Returns whether a schema, or one of its alternatives, names keys of an object.
 fn names_keys(fields: &Map<String, Value>) -> bool {
     let alternatives = APPLICATORS.iter().filter_map(|applicator| fields.get(*applicator)?.as_array());
     fields.contains_key("properties") || alternatives.flatten().filter_map(Value::as_object).any(names_keys)

@@ -84,7 +84,7 @@ impl Pressure {
         self.hard_distance.as_ref().map_or(self.distance(), QuantityText::amount)
     }
 
-    /// Returns true if a threshold is on a file system.
+    /// Returns whether a threshold is on a file system.
     pub fn is_on_disk(&self) -> bool {
         self.signals().any(PressureSignal::is_on_disk)
     }

@@ -96,12 +96,12 @@ impl PressurePod {
         };
         container["name"] = json!(CONTAINER);
         container["image"] = json!(IMAGE);
-        let quantities = |of: &BTreeMap<String, QuantityText>| -> Map<String, Value> {
-            of.iter().map(|(resource, quantity)| (resource.clone(), json!(quantity.as_str()))).collect()
+        let quantities = |amounts: &BTreeMap<String, QuantityText>| -> Map<String, Value> {
+            amounts.iter().map(|(resource, quantity)| (resource.clone(), json!(quantity.as_str()))).collect()
         };
-        for (field, of) in [("requests", &self.requests), ("limits", &self.limits)] {
-            if !of.is_empty() {
-                container["resources"][field] = Value::Object(quantities(of));
+        for (field, amounts) in [("requests", &self.requests), ("limits", &self.limits)] {
+            if !amounts.is_empty() {
+                container["resources"][field] = Value::Object(quantities(amounts));
             }
         }
         let grace_period = self.grace_period.map_or(1, |grace| grace.get().as_secs());

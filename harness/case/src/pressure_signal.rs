@@ -76,22 +76,22 @@ impl PressureSignal {
         }
     }
 
-    /// Returns true if the signal is in bytes; otherwise it counts inodes or processes.
+    /// Returns whether the signal is in bytes; otherwise it counts inodes or processes.
     pub fn is_bytes(self) -> bool {
         matches!(self, Self::MemoryAvailable | Self::NodefsAvailable | Self::ImagefsAvailable)
     }
 
-    /// Returns true if the signal is on a file system.
+    /// Returns whether the signal is on a file system.
     pub fn is_on_disk(self) -> bool {
         self.is_on_nodefs() || self.is_on_imagefs()
     }
 
-    /// Returns true if the signal is on nodefs.
+    /// Returns whether the signal is on nodefs.
     pub fn is_on_nodefs(self) -> bool {
         matches!(self, Self::NodefsAvailable | Self::NodefsInodesFree)
     }
 
-    /// Returns true if the signal is on imagefs.
+    /// Returns whether the signal is on imagefs.
     pub fn is_on_imagefs(self) -> bool {
         matches!(self, Self::ImagefsAvailable | Self::ImagefsInodesFree)
     }

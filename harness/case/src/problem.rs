@@ -5,6 +5,9 @@ use std::fmt;
 use crate::positions::Position;
 use crate::words::count;
 
+/// Maximum number of characters of a line of a file in a message.
+const MAX_LINE: usize = 120;
+
 /// One problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
@@ -56,6 +59,26 @@ impl Mark {
         let word = &rest[..end.unwrap_or(rest.len())];
         word.strip_suffix(&[':']).unwrap_or(word).len().max(1)
     }
+
+    /// Returns the part of the line around the column, with `…` for the removed parts, and the line
+    /// of carets below it.
+    fn excerpt(&self) -> (String, String) {
+        let count = self.text.chars().count();
+        let at = self.column - 1;
+        let first = at.saturating_sub(MAX_LINE / 2).min(count.saturating_sub(MAX_LINE));
+        let shown = MAX_LINE.min(count - first);
+        let part: String = self.text.chars().skip(first).take(shown).collect();
+        let left = if first > 0 { "…" } else { "" };
+        let right = if first + shown < count { "…" } else { "" };
+        // Tabs are kept, so that the caret is below its character for any tab width.
+        let indent: String = left
+            .chars()
+            .chain(part.chars().take(at - first))
+            .map(|c| if c == '\t' { '\t' } else { ' ' })
+            .collect();
+        let carets = "^".repeat(self.width().min(first + shown - at).max(1));
+        (format!("{left}{part}{right}"), indent + &carets)
+    }
 }
 
 impl SourceSpan {
@@ -73,22 +96,18 @@ impl SourceSpan {
     /// 12 |   the line
     ///    |       ^^^^ note
     /// ```
+    ///
+    /// A long line is cut to about 120 characters around the column.
     fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { file, mark, note } = self;
         let Some(mark) = mark else {
             write!(f, "\n  --> {file}")?;
             return if note.is_empty() { Ok(()) } else { write!(f, "\n      {note}") };
         };
-        let Mark { line, column, text } = mark;
+        let Mark { line, column, .. } = mark;
         let gutter = " ".repeat(line.to_string().len());
-        // Tabs are kept, so that the caret is below its character for any tab width.
-        let indent: String =
-            text.chars().take(column - 1).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
-        let carets = "^".repeat(mark.width());
-        write!(
-            f,
-            "\n{gutter}--> {file}:{line}:{column}\n{gutter} |\n{line} | {text}\n{gutter} | {indent}{carets}"
-        )?;
+        let (text, carets) = mark.excerpt();
+        write!(f, "\n{gutter}--> {file}:{line}:{column}\n{gutter} |\n{line} | {text}\n{gutter} | {carets}")?;
         if note.is_empty() { Ok(()) } else { write!(f, " {note}") }
     }
 }
@@ -140,4 +159,36 @@ pub fn nearest<'a>(wrong: &str, candidates: impl IntoIterator<Item = &'a str>) -
         .filter(|(similarity, _)| *similarity >= 0.8)
         .max_by(|(one, _), (other, _)| one.total_cmp(other))
         .map(|(_, candidate)| candidate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_line_is_cut_around_the_column() {
+        let rendered = |text: &str, column| {
+            let span = SourceSpan::at("f", text, Position { line: 1, column }, "");
+            Problem { message: "m".to_owned(), spans: vec![span] }.to_string()
+        };
+        let long = format!("{}\"{}\"{}", "ä".repeat(300), "b".repeat(20), " c".repeat(300));
+        let expected = format!(
+            "1 | …{}\"{}\"{}…\n  | {}{}",
+            "ä".repeat(60),
+            "b".repeat(20),
+            " c".repeat(19),
+            " ".repeat(61),
+            "^".repeat(22)
+        );
+        let text = rendered(&long, 301);
+        assert!(text.ends_with(&expected), "{text}");
+        // The marked word is cut as well, and a column after the end has a caret.
+        let word = "b".repeat(500);
+        let cut = format!("| {}…\n  | {}", "b".repeat(120), "^".repeat(120));
+        assert!(rendered(&word, 1).ends_with(&cut));
+        assert!(rendered(&word, 501).ends_with(&format!("| …{}\n  | {}^", "b".repeat(120), " ".repeat(121))));
+        let whole = "b".repeat(120);
+        assert!(rendered(&whole, 120).ends_with(&format!("| {whole}\n  | {}^", " ".repeat(119))));
+        assert!(rendered("a: b", 4).ends_with("1 | a: b\n  |    ^"));
+    }
 }

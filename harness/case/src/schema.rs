@@ -170,11 +170,11 @@ impl Case {
         self.steps.iter().filter_map(Step::resize)
     }
 
-    /// Returns true if the case waits for nothing: no eviction, no `until` and no step says when it
+    /// Returns whether the case waits for nothing: no eviction, no `until` and no step says when it
     /// ends. It ends when nothing changes any more.
     pub fn waits_for_nothing(&self) -> bool {
-        let Expect { evicted, refused, summary, .. } = &self.expect;
-        let waits = !evicted.is_empty() || refused.is_some() || !summary.is_empty();
+        let Expect { evicted, api_rejection, summary, .. } = &self.expect;
+        let waits = !evicted.is_empty() || api_rejection.is_some() || !summary.is_empty();
         !waits && self.until.is_none() && self.steps.is_empty()
     }
 
@@ -199,7 +199,7 @@ impl Case {
         reads.fold(KeysRead::Keys(BTreeSet::new()), KeysRead::union)
     }
 
-    /// Returns true if any expression reads the variable.
+    /// Returns whether any expression reads the variable.
     pub fn references(&self, variable: &str) -> bool {
         self.expressions().any(|expression| expression.references(variable))
     }

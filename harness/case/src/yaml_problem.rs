@@ -124,7 +124,7 @@ fn description(text: &str, at: Position, error: &YamlError) -> (String, String) 
     }
 }
 
-/// Returns true if an error is about a value, which may be missing.
+/// Returns whether an error is about a value, which may be missing.
 fn is_about_value(error: &YamlError) -> bool {
     matches!(
         error,

@@ -11,7 +11,7 @@ use evictlab_report::{BackendName, Finished, Report, ReportError, ReportOptions,
 use evictlab_runner::{Interrupt, RunRequest};
 use tokio::runtime::Builder;
 
-use crate::failure::{Failure, bad_input, infrastructure, write_error};
+use crate::failure::{Failure, write_error};
 use crate::messages::print_stderr;
 
 /// Maximum number of runs of a case on a kubelet for one conclusive verdict.
@@ -25,7 +25,7 @@ pub(crate) async fn prepare_and_execute(
     options: impl FnOnce() -> Result<ReportOptions, Failure>,
 ) -> Result<ExitCode, Failure> {
     // Signals are handled before any resource is created.
-    let interrupt = Interrupt::listen().map_err(infrastructure)?;
+    let interrupt = Interrupt::listen().map_err(Failure::infrastructure)?;
     let clock = backend.clock();
     let Some(request) = interrupt.or_none(prepare(&clock)).await else {
         return Err(Failure::interrupted());
@@ -38,7 +38,7 @@ pub(crate) async fn prepare_and_execute(
 /// `results/latest` does not point to it.
 pub(crate) fn run_directory(dir: Option<&Path>) -> Result<RunDir, Failure> {
     let run_dir = RunDir::resolve(dir)
-        .map_err(|error| bad_input(write_error(&error, "another directory with --output-dir")))?;
+        .map_err(|error| Failure::bad_input(write_error(&error, "another directory with --output-dir")))?;
     if let Some(warning) = run_dir.warning() {
         print_stderr(format_args!("warning: {warning}"));
     }
@@ -55,9 +55,10 @@ pub(crate) async fn execute(
     interrupt: Interrupt,
 ) -> Result<Finished, Failure> {
     let interrupts = interrupt.stage.clone();
-    let mut all = reports(ReportOptions { interrupts: interrupts.clone(), ..options }).map_err(bad_input)?;
+    let mut all =
+        reports(ReportOptions { interrupts: interrupts.clone(), ..options }).map_err(Failure::bad_input)?;
     all.extend(additional);
-    let reports = Reports::start(all, clock).map_err(infrastructure)?;
+    let reports = Reports::start(all, clock).map_err(Failure::infrastructure)?;
     evictlab_runner::run(request, reports.events(), interrupt).await;
     let mut finished = reports.finish();
     // A run that has ended waits for the reader of its output until an interrupt.
@@ -90,14 +91,17 @@ pub(crate) fn print_failures(finished: &Finished) {
 /// Handles signals of a command that has nothing to clean up: the first one prints that the command
 /// was interrupted, and exits. `clear` removes what the command shows.
 pub(crate) fn exit_on_interrupt(clear: impl FnOnce() + Send + 'static) -> Result<(), Failure> {
-    let interrupt = Interrupt::listen().map_err(infrastructure)?;
-    let runtime = Builder::new_current_thread().build().map_err(infrastructure)?;
+    let interrupt = Interrupt::listen().map_err(Failure::infrastructure)?;
+    let runtime = Builder::new_current_thread().build().map_err(Failure::infrastructure)?;
     let exit_after_signal = move || {
         runtime.block_on(interrupt.stop.cancelled());
         clear();
         Failure::interrupted().report();
         exit(INTERRUPTED.into());
     };
-    thread::Builder::new().name("interrupt".to_owned()).spawn(exit_after_signal).map_err(infrastructure)?;
+    thread::Builder::new()
+        .name("interrupt".to_owned())
+        .spawn(exit_after_signal)
+        .map_err(Failure::infrastructure)?;
     Ok(())
 }

@@ -22,6 +22,16 @@ impl Failure {
         Self { message: message.to_string(), status }
     }
 
+    /// Invalid input: exit status 2, as clap uses for a wrong command line.
+    pub(crate) fn bad_input(error: impl ToString) -> Self {
+        Self::new(error, exit_code::BAD_INPUT)
+    }
+
+    /// A failure of the harness, a cluster or the host: exit status 4.
+    pub(crate) fn infrastructure(error: impl ToString) -> Self {
+        Self::new(error, exit_code::INFRASTRUCTURE)
+    }
+
     /// Interrupted before the run started.
     pub(crate) fn interrupted() -> Self {
         Self::new("interrupted", exit_code::INTERRUPTED)
@@ -40,21 +50,16 @@ impl Failure {
     }
 }
 
-/// Invalid input: exit status 2, as clap uses for a wrong command line.
-pub(crate) fn bad_input(error: impl ToString) -> Failure {
-    Failure::new(error, exit_code::BAD_INPUT)
-}
-
-/// A failure of the harness, a cluster or the host: exit status 4.
-pub(crate) fn infrastructure(error: impl ToString) -> Failure {
-    Failure::new(error, exit_code::INFRASTRUCTURE)
-}
-
 /// Returns the text of an error of a file or directory that the user can choose, with the help that
 /// fits its cause; `choice` is such as `another file with --output`.
 pub(crate) fn write_error(error: &ReportError, choice: &str) -> String {
     let ReportError::Write { path, source } = error else { return error.to_string() };
-    let remedy = match source.kind() {
+    format!("failed to write {}: {source}\n{}", path.display(), write_help(source.kind(), choice))
+}
+
+/// Returns the help for an error of a file or directory that the user can choose.
+pub(crate) fn write_help(error: ErrorKind, choice: &str) -> String {
+    let remedy = match error {
         ErrorKind::NotFound => "create its directory, or ",
         ErrorKind::NotADirectory => "a part of this path is a file: ",
         ErrorKind::PermissionDenied => "make its directory writable, or ",
@@ -62,7 +67,7 @@ pub(crate) fn write_error(error: &ReportError, choice: &str) -> String {
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "free disk space, or ",
         _ => "",
     };
-    format!("failed to write {}: {source}\nhelp: {remedy}choose {choice}", path.display())
+    format!("help: {remedy}choose {choice}")
 }
 
 impl From<LoadErrors> for Failure {
@@ -75,7 +80,7 @@ impl From<SelectError> for Failure {
     fn from(error: SelectError) -> Self {
         match error {
             SelectError::Load(errors) => errors.into(),
-            other => bad_input(other),
+            other => Self::bad_input(other),
         }
     }
 }

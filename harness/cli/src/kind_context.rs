@@ -5,7 +5,7 @@ use evictlab_cluster::{
     StateDir,
 };
 
-use crate::failure::{Failure, bad_input, infrastructure};
+use crate::failure::Failure;
 use crate::messages::print_warning;
 
 /// Docker and the state directory.
@@ -21,9 +21,9 @@ impl KindContext {
     ///
     /// kind is not installed, or Docker does not answer.
     pub(crate) async fn connect() -> Result<Self, Failure> {
-        let state = StateDir::open().map_err(infrastructure)?;
-        let docker = Docker::connect().await.map_err(infrastructure)?;
-        evictlab_cluster::kind_version().await.map_err(infrastructure)?;
+        let state = StateDir::open().map_err(Failure::infrastructure)?;
+        let docker = Docker::connect().await.map_err(Failure::infrastructure)?;
+        evictlab_cluster::kind_version().await.map_err(Failure::infrastructure)?;
         Ok(Self { docker, state })
     }
 
@@ -49,11 +49,13 @@ impl KindContext {
                     .map_err(cluster_failure)?;
                 evictlab_cluster::single_group(kubelets)
             }
-            ClusterSource::New { .. } => evictlab_cluster::group_by_skew(kubelets).map_err(bad_input)?,
+            ClusterSource::New { .. } => {
+                evictlab_cluster::group_by_skew(kubelets).map_err(Failure::bad_input)?
+            }
         };
         evictlab_cluster::ensure_names_unused(&self.docker, &clusters, groups.len())
             .await
-            .map_err(bad_input)?;
+            .map_err(Failure::bad_input)?;
         let options = KindOptions { run: run.to_owned(), groups, clusters, owner: Owner::current(), keep };
         Ok(KindBackend::new(options, self.docker.clone(), self.state.clone()))
     }
@@ -63,7 +65,7 @@ impl KindContext {
 /// else 4.
 fn cluster_failure(error: ClusterError) -> Failure {
     match error {
-        ClusterError::Unknown(_) | ClusterError::NoWorker { .. } => bad_input(error),
-        error => infrastructure(error),
+        ClusterError::Unknown(_) | ClusterError::NoWorker { .. } => Failure::bad_input(error),
+        error => Failure::infrastructure(error),
     }
 }

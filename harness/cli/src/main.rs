@@ -33,6 +33,7 @@ use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::CompleteEnv;
+use clap_complete::engine::ArgValueCandidates;
 use evictlab_report::BackendName;
 use mimalloc::MiMalloc;
 use tokio::runtime::{Builder, Runtime};
@@ -43,8 +44,8 @@ use commands::{
     bench, bisect, book, cluster, completions, doctor, explain, export, gc, history, image, job, lint, list,
     man, mutants, new, parity, report, run, schema, stress, verify, watch,
 };
-use failure::{Failure, bad_input, infrastructure};
-use messages::choose_colours;
+use failure::Failure;
+use messages::choose_colors;
 
 /// A run on the embedded cluster allocates and frees many small values: the system's allocator
 /// would take a third of its time.
@@ -64,6 +65,7 @@ struct Cli {
         value_name = "NAME",
         global = true,
         env = "EVICTLAB_PROFILE",
+        add = ArgValueCandidates::new(profile::candidates),
         help_heading = "Output"
     )]
     _profile: Option<String>,
@@ -97,7 +99,6 @@ enum Command {
     Gc(gc::Args),
     Completions(completions::Args),
     Man(man::Args),
-    #[command(hide = true)]
     Book(book::Args),
 }
 
@@ -109,7 +110,7 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(failure) => return failure.report(),
     };
-    choose_colours(cli.color.choice());
+    choose_colors(cli.color.choice());
     let result = match cli.command {
         Command::Run(args) => block_on(args.backend.into(), run::run(*args)),
         Command::Stress(args) => block_on(args.backend.into(), stress::run(&args)),
@@ -147,7 +148,7 @@ fn parse() -> Result<Cli, Failure> {
         // Help does not depend on a profile.
         match Cli::command().try_get_matches_from(&arguments) {
             Err(help) if !help.use_stderr() => help.exit(),
-            _ => Err(bad_input(error)),
+            _ => Err(Failure::bad_input(error)),
         }
     })?;
     let matches =
@@ -192,8 +193,8 @@ fn block_on_runtime(
     runtime: io::Result<Runtime>,
     command: impl Future<Output = Result<ExitCode, Failure>>,
 ) -> Result<ExitCode, Failure> {
-    let runtime =
-        runtime.map_err(|error| infrastructure(format!("failed to start async runtime: {error}")))?;
+    let runtime = runtime
+        .map_err(|error| Failure::infrastructure(format!("failed to start async runtime: {error}")))?;
     let result = runtime.block_on(command);
     // The remaining tasks only read or wait.
     runtime.shutdown_background();

@@ -7,41 +7,41 @@ use serde::Serialize;
 
 use evictlab_report::text::{visible, without_workflow_commands};
 use evictlab_report::{
-    InterruptStage, Style, TerminalCaps, colour_markdown, exit_code, write_until_interrupt,
+    InterruptStage, Style, TerminalCaps, color_markdown, exit_code, write_until_interrupt,
 };
 
-use crate::failure::{Failure, infrastructure};
-use crate::messages::colour_choice;
+use crate::failure::Failure;
+use crate::messages::color_choice;
 
-/// Returns true if standard output is coloured.
-pub(crate) fn is_stdout_coloured() -> bool {
-    TerminalCaps::of_stdout(colour_choice()).colour
+/// Returns whether standard output is colored.
+pub(crate) fn is_stdout_colored() -> bool {
+    TerminalCaps::of_stdout(color_choice()).color
 }
 
 /// Writes a line to standard output, with visible control characters. A closed pipe (`| head`) is
 /// not a failure.
 pub(crate) fn print(text: impl Display) -> Result<(), Failure> {
     let text = text.to_string();
-    print_coloured(without_workflow_commands(&visible(&text)))
+    print_colored(without_workflow_commands(&visible(&text)))
 }
 
 /// Writes a table to standard output, as [`print()`] does, with a bold header: its first line.
 pub(crate) fn print_table(table: &str) -> Result<(), Failure> {
     let table = visible(table);
     let (header, rows) = table.split_once('\n').unwrap_or((&table, ""));
-    let header = Style::Bold.on(header, is_stdout_coloured());
-    print_coloured(without_workflow_commands(format!("{header}\n{rows}").trim_end()))
+    let header = Style::Bold.on(header, is_stdout_colored());
+    print_colored(without_workflow_commands(format!("{header}\n{rows}").trim_end()))
 }
 
-/// Writes Markdown to standard output, as [`print()`] does, with coloured headings, verdicts and
+/// Writes Markdown to standard output, as [`print()`] does, with colored headings, verdicts and
 /// diffs.
 pub(crate) fn print_markdown(text: &str) -> Result<(), Failure> {
-    print_coloured(colour_markdown(&visible(text), is_stdout_coloured()).trim_end())
+    print_colored(color_markdown(&visible(text), is_stdout_colored()).trim_end())
 }
 
 /// Writes a document as indented JSON to standard output, as [`print()`] does.
 pub(crate) fn print_json(document: &impl Serialize) -> Result<(), Failure> {
-    print(serde_json::to_string_pretty(document).map_err(infrastructure)?)
+    print(serde_json::to_string_pretty(document).map_err(Failure::infrastructure)?)
 }
 
 /// Writer of JSON, which shows control characters as [`print_json`] does. Text is not split within
@@ -68,11 +68,11 @@ pub(crate) fn stdout_width() -> Option<u16> {
     terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| width.0)
 }
 
-/// Writes a line that may contain colours to standard output.
-pub(crate) fn print_coloured(text: impl Display) -> Result<(), Failure> {
+/// Writes a line that may contain colors to standard output.
+pub(crate) fn print_colored(text: impl Display) -> Result<(), Failure> {
     match writeln!(io::stdout().lock(), "{text}") {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            Err(infrastructure(format!("failed to write to standard output: {error}")))
+            Err(Failure::infrastructure(format!("failed to write to standard output: {error}")))
         }
         _ => Ok(()),
     }
@@ -85,7 +85,7 @@ pub(crate) fn print_until_interrupt(text: impl Display, interrupts: &InterruptSt
     match write_until_interrupt(&without_workflow_commands(&line), io::stdout(), interrupts) {
         Err(error) if interrupts.is_interrupted() => Err(Failure::new(error, exit_code::INTERRUPTED)),
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            Err(infrastructure(format!("failed to write to standard output: {error}")))
+            Err(Failure::infrastructure(format!("failed to write to standard output: {error}")))
         }
         _ => Ok(()),
     }
@@ -97,5 +97,8 @@ pub(crate) fn print_json_until_interrupt(
     document: &impl Serialize,
     interrupts: &InterruptStage,
 ) -> Result<(), Failure> {
-    print_until_interrupt(serde_json::to_string_pretty(document).map_err(infrastructure)?, interrupts)
+    print_until_interrupt(
+        serde_json::to_string_pretty(document).map_err(Failure::infrastructure)?,
+        interrupts,
+    )
 }

@@ -49,9 +49,10 @@ fn program() -> Result<PathBuf, String> {
             "EVICTLAB_STATIC does not name a static evictlab; `.ci/run container` builds one".to_owned()
         );
     };
-    match docker(&["info"]).status.success() {
-        true => Ok(program.into()),
-        false => Err("no Docker daemon answers".to_owned()),
+    if docker(&["info"]).status.success() {
+        Ok(program.into())
+    } else {
+        Err("no Docker daemon answers".to_owned())
     }
 }
 

@@ -37,9 +37,10 @@ fn able() -> Result<String, String> {
     if !runs(Command::new("kubectl").args(["version", "--client"])) {
         return Err("the command `kubectl` is not here".to_owned());
     }
-    match runs(Command::new("docker").args(["image", "inspect", IMAGE])) {
-        true => Ok(kubelet),
-        false => Err(format!("{IMAGE} is not in Docker")),
+    if runs(Command::new("docker").args(["image", "inspect", IMAGE])) {
+        Ok(kubelet)
+    } else {
+        Err(format!("{IMAGE} is not in Docker"))
     }
 }
 

@@ -57,10 +57,7 @@ where
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let path = request.uri().path();
         let is_stream = is_stream(request.uri().query().unwrap_or_default());
-        let limit = match is_stream || path.contains("/proxy/") {
-            true => MAX_KUBELET_ANSWER,
-            false => MAX_ANSWER,
-        };
+        let limit = if is_stream || path.contains("/proxy/") { MAX_KUBELET_ANSWER } else { MAX_ANSWER };
         let request_line = format!("{} {path}", request.method());
         let response = self.inner.call(request);
         async move {

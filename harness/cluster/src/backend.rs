@@ -77,10 +77,10 @@ impl Backend {
     }
 
     /// Maximum number of nodes under pressure at a time; `None` for clusters that evictlab creates.
-    pub fn max_starved_nodes(&self) -> Option<usize> {
+    pub fn max_nodes_under_pressure(&self) -> Option<usize> {
         match self {
             Self::Embedded(_) | Self::Kind(_) => None,
-            Self::Existing(backend) => Some(backend.max_starved_nodes),
+            Self::Existing(backend) => Some(backend.max_nodes_under_pressure),
         }
     }
 

@@ -200,7 +200,7 @@ fn workload() -> Vec<String> {
     let status = Status::failure("pods \"web\" is forbidden: exceeded quota", "Forbidden").boxed();
     let (namespace, reason) = (|| text("evictlab-web"), text("ErrImagePull"));
     vec![
-        row(StageError::Refused { verb: "create", object: text("pod web"), status }),
+        row(StageError::Rejected { verb: "create", object: text("pod web"), status }),
         row(stage()),
         row(StageError::NamespaceNotReady { namespace: namespace(), stalled: stalled() }),
         row(StageError::PodsRemain { namespace: namespace(), stalled: stalled() }),

@@ -100,9 +100,10 @@ fn parse_source(text: &str) -> Result<KubeletSource, KubeletSpecError> {
     if text.starts_with(['.', '/', '~']) {
         return Err(KubeletSpecError::NoFile(path));
     }
-    match text.contains([':', '@']) {
-        true => Ok(KubeletSource::Image(text.to_owned())),
-        false => Err(KubeletSpecError::Unknown(text.to_owned())),
+    if text.contains([':', '@']) {
+        Ok(KubeletSource::Image(text.to_owned()))
+    } else {
+        Err(KubeletSpecError::Unknown(text.to_owned()))
     }
 }
 

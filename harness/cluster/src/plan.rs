@@ -44,8 +44,8 @@ impl ClusterProgress<'static> {
 pub struct TeardownContext {
     /// True if the nodes became usable.
     pub usable: bool,
-    /// True if the run had a failure so far.
-    pub failed: bool,
+    /// True if a verdict on this cluster needs attention, or the cluster itself failed.
+    pub needs_attention: bool,
     /// True if the run was interrupted.
     pub interrupted: bool,
 }

@@ -108,9 +108,10 @@ impl ServedCluster {
         }
         let (cluster, owner, created) = (name.to_owned(), Owner::current(), Timestamp::now());
         let served = Self { cluster, owner, created, kubelets, command, stopped: false };
-        match state.write_new(&state.served_record(name), &served)? {
-            true => Ok(served),
-            false => Err(ServedError::Exists(name.to_owned())),
+        if state.write_new(&state.served_record(name), &served)? {
+            Ok(served)
+        } else {
+            Err(ServedError::Exists(name.to_owned()))
         }
     }
 
@@ -170,9 +171,10 @@ impl ServedCluster {
     /// A cluster with this name exists, or the state directory is not writable.
     pub fn record_as_stopped(&self, state: &StateDir) -> Result<(), ServedError> {
         let stopped = Self { stopped: true, ..self.clone() };
-        match state.write_new(&state.served_record(&self.cluster), &stopped)? {
-            true => Ok(()),
-            false => Err(ServedError::Exists(self.cluster.clone())),
+        if state.write_new(&state.served_record(&self.cluster), &stopped)? {
+            Ok(())
+        } else {
+            Err(ServedError::Exists(self.cluster.clone()))
         }
     }
 

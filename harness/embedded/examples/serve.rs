@@ -31,7 +31,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     println!("export KUBECONFIG={path}");
     tokio::select! {
         biased;
-        () = cluster.live() => Ok(()),
+        () = cluster.drive() => Ok(()),
         served = cluster.serve(listener, &access) => Ok(served?),
     }
 }

@@ -56,7 +56,7 @@ impl Cluster {
 
     /// Ends the faults whose scope names a node, also those that have not begun.
     pub fn end_faults(&self, node: &str) {
-        self.with(|simulation| simulation.faults.end(node));
+        self.with(|simulation| simulation.faults.end_on_node(node));
     }
 
     /// Runs `work` on the simulation at the current time.
@@ -71,7 +71,7 @@ impl Cluster {
 
     /// Advances the simulation for as long as the future is polled. Between polls, only requests
     /// advance it.
-    pub async fn live(&self) {
+    pub async fn drive(&self) {
         loop {
             let next = {
                 let mut simulation = self.lock();

@@ -20,7 +20,7 @@
 //! let epoch = "2026-01-01T00:00:00Z".parse()?;
 //! let cluster = Cluster::new(Options::new(1, epoch, vec![node]))?;
 //! let client = Client::new(cluster.router(), "default");
-//! tokio::spawn(async move { cluster.live().await });
+//! tokio::spawn(async move { cluster.drive().await });
 //! tokio::time::sleep(Duration::from_secs(1)).await;
 //!
 //! let container = json!({"name": "c", "image": "busybox:1.36", "command": ["sleep", "60"]});

@@ -106,7 +106,7 @@ impl Node {
 
     /// Returns the directory of static pods.
     fn manifests(&self) -> &str {
-        self.kubelet.manifests().unwrap_or(MANIFESTS)
+        self.kubelet.manifest_dir().unwrap_or(MANIFESTS)
     }
 
     /// Gives images a file system of their own, or takes it away, and restarts the kubelet, as it

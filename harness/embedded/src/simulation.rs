@@ -170,12 +170,8 @@ fn trigger_fault(number: FaultNumber, nodes: &mut Nodes, ctx: &mut SimContext) {
         match fault {
             NodeFault::OomKill => node.machine.trigger_oom(ctx.now),
             NodeFault::StopKubelet => node.kubelet.stop(),
-            NodeFault::StartKubelet { stop, delay } => {
-                if stop {
-                    node.kubelet.stop();
-                }
-                node.kubelet.schedule_start(ctx.now + delay, ctx);
-            }
+            NodeFault::StartKubelet => node.kubelet.schedule_start(ctx.now, ctx),
+            NodeFault::RestartKubelet => node.kubelet.restart_without_jitter(ctx),
         }
         node.schedule_wakeup(ctx);
     }

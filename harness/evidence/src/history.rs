@@ -136,7 +136,7 @@ impl NodeHistoryEntry {
 
 /// An entry of a history.
 pub(crate) trait HistoryEntry: Serialize {
-    /// Reports whether two entries differ in their times only.
+    /// Returns whether two entries differ in their times only.
     fn is_same_state(&self, other: &Self) -> bool;
 }
 

@@ -51,7 +51,7 @@ pub use objects::{ContainerStatusExt, RecordedEvent, RecordedNode, RecordedPod};
 pub use observation_end::ObservationEnd;
 pub use observations::{ApiAnswer, CommandOutput, NodeState, Observations, StepAnswer};
 pub use recorded::{DecodeError, Recorded};
-pub use sample::{SampleDocument, sample};
+pub use sample::{SampleDocument, reduce_summary};
 pub use samples::Samples;
 pub use scope::Scope;
 pub use undecodable_pod::UndecodablePod;

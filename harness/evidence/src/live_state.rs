@@ -262,7 +262,7 @@ impl LiveState {
         pods.map(|(name, _)| name.as_str()).collect()
     }
 
-    /// Reports whether every regular container of a pod runs, hence init containers are done.
+    /// Returns whether every regular container of a pod runs, hence init containers are done.
     pub fn is_running(&self, pod: &str) -> bool {
         self.pods.get(pod).is_some_and(RecordedPod::is_running)
     }
@@ -276,8 +276,8 @@ impl LiveState {
     }
 }
 
-fn full_history(of: &str) -> String {
-    format!("{of} changed more than {MAX_HISTORY} times; later changes were not kept")
+fn full_history(object: &str) -> String {
+    format!("{object} changed more than {MAX_HISTORY} times; later changes were not kept")
 }
 
 #[cfg(test)]

@@ -22,9 +22,10 @@ pub struct Metric {
 /// Writes counts as integers, which expressions compare with `1` rather than `1.0`.
 fn integer_if_integral<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
     const LARGEST: f64 = (1_i64 << 53) as f64;
-    match value.fract() == 0.0 && value.abs() <= LARGEST {
-        true => serializer.serialize_i64(*value as i64),
-        false => serializer.serialize_f64(*value),
+    if value.fract() == 0.0 && value.abs() <= LARGEST {
+        serializer.serialize_i64(*value as i64)
+    } else {
+        serializer.serialize_f64(*value)
     }
 }
 

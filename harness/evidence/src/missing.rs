@@ -68,7 +68,7 @@ impl MissingEvidence {
 }
 
 impl EvidenceSource {
-    /// Reports whether the value of an expression depends on this source.
+    /// Returns whether the value of an expression depends on this source.
     pub fn affects(&self, expression: &Expression) -> bool {
         let reads = |variables: &[&str]| variables.iter().any(|variable| expression.references(variable));
         let reads_key = |variable: &str, name: &str| expression.keys_read(variable).contains(name);

@@ -56,14 +56,14 @@ impl Recorded<Pod> {
         name.strip_suffix(node).and_then(|name| name.strip_suffix('-')).unwrap_or(name)
     }
 
-    /// Reports whether the pod is the API's copy of a static pod, whose UID the kubelet does not
+    /// Returns whether the pod is the API's copy of a static pod, whose UID the kubelet does not
     /// use.
     pub fn is_mirror_pod(&self) -> bool {
         let annotations = self.metadata.annotations.as_ref();
         annotations.is_some_and(|annotations| annotations.contains_key(pod::CONFIG_MIRROR_ANNOTATION))
     }
 
-    /// Reports whether the pod has a deletion timestamp.
+    /// Returns whether the pod has a deletion timestamp.
     pub fn is_deleting(&self) -> bool {
         self.metadata.deletion_timestamp.is_some()
     }
@@ -103,13 +103,13 @@ impl Recorded<Pod> {
         self.status.as_ref()?.message.as_deref()
     }
 
-    /// Reports whether the kubelet evicted the pod: `status.reason` is `Evicted`, and the message
+    /// Returns whether the kubelet evicted the pod: `status.reason` is `Evicted`, and the message
     /// is not that of a rejection at admission.
     pub fn is_evicted(&self) -> bool {
         self.reason() == Some("Evicted") && !self.is_rejected()
     }
 
-    /// Reports whether the kubelet rejected the pod at admission, for node pressure or for another
+    /// Returns whether the kubelet rejected the pod at admission, for node pressure or for another
     /// reason.
     pub fn is_rejected(&self) -> bool {
         self.message().is_some_and(is_rejection_message)
@@ -128,7 +128,7 @@ impl Recorded<Pod> {
         init.chain(regular).flatten()
     }
 
-    /// Reports whether every regular container runs, hence init containers are done.
+    /// Returns whether every regular container runs, hence init containers are done.
     pub fn is_running(&self) -> bool {
         let count = self.spec.as_ref().map_or(0, |spec| spec.containers.len());
         let statuses = self.status.iter().flat_map(|status| &status.container_statuses).flatten();
@@ -155,7 +155,7 @@ pub trait ContainerStatusExt {
     /// Returns the name of the state, `waiting`, `running` or `terminated`, and its reason.
     fn state_and_reason(&self) -> Option<(&'static str, Option<&str>)>;
 
-    /// Reports whether the container runs.
+    /// Returns whether the container runs.
     fn is_running(&self) -> bool;
 
     /// Returns the `waiting` state.
@@ -171,7 +171,7 @@ pub trait ContainerStatusExt {
     /// run, and of the run before the last restart.
     fn starts(&self) -> impl Iterator<Item = Timestamp>;
 
-    /// Reports whether the container runs or ever ran. A container that waits for its restart has
+    /// Returns whether the container runs or ever ran. A container that waits for its restart has
     /// run.
     ///
     /// A `terminated` state without a start time is not evidence of a start: when a pod ends, the
@@ -231,7 +231,7 @@ impl Recorded<Event> {
         self.message.as_deref().unwrap_or_default()
     }
 
-    /// Reports whether the event is that of an eviction: its reason is `Evicted`, and its message
+    /// Returns whether the event is that of an eviction: its reason is `Evicted`, and its message
     /// is not that of a rejection at admission.
     pub fn is_eviction(&self) -> bool {
         self.reason() == "Evicted" && !is_rejection_message(self.message())
@@ -250,7 +250,7 @@ impl Recorded<Event> {
         None
     }
 
-    /// Reports whether this version of an event, which was received later, is newer than another.
+    /// Returns whether this version of an event, which was received later, is newer than another.
     /// Events without a numeric resource version are newer if they differ.
     fn is_newer_than(&self, other: &Self) -> bool {
         let version = |event: &Self| event.metadata.resource_version.as_deref()?.parse::<u64>().ok();
@@ -260,7 +260,7 @@ impl Recorded<Event> {
         }
     }
 
-    /// Reports whether the type is `Warning`.
+    /// Returns whether the type is `Warning`.
     pub fn is_warning(&self) -> bool {
         self.type_.as_deref() == Some("Warning")
     }

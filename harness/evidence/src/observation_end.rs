@@ -42,7 +42,10 @@ impl ObservationEnd {
             Self::Died(why) | Self::Unexpected(why) => Some(why.clone()),
             Self::Stuck => Some("a pod could not start".to_owned()),
             Self::Stalled => Some("nothing changed any more".to_owned()),
-            Self::Deadline(deadline) => Some(format!("the deadline of {} s elapsed", deadline.as_secs())),
+            Self::Deadline(deadline) => Some(format!(
+                "the deadline of {} s elapsed: that of the case, and the delays of the node and its ramp",
+                deadline.as_secs()
+            )),
         }
     }
 }

@@ -139,9 +139,9 @@ pub struct Observations {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub trigger_observed: bool,
     /// The API's Status for an ephemeral container that it rejected.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, rename = "refused", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<StatusSchema>")]
-    pub refused: Option<Recorded<ApiAnswer>>,
+    pub api_rejection: Option<Recorded<ApiAnswer>>,
 }
 
 /// Reads a cgroup version; an empty text is an unknown one.
@@ -201,7 +201,7 @@ impl Observations {
         pods.find_map(|pod| pod.metadata.namespace.as_deref())
     }
 
-    /// Reports whether nothing was observed: the case ended before its first object was created.
+    /// Returns whether nothing was observed: the case ended before its first object was created.
     pub fn is_empty(&self) -> bool {
         let pods = [&self.pods_created, &self.pods_final, &self.pods_gone];
         pods.into_iter().all(Vec::is_empty)

@@ -91,7 +91,7 @@ impl<T> Recorded<T> {
         &self.json
     }
 
-    /// Reports whether nothing was recorded.
+    /// Returns whether nothing was recorded.
     pub fn is_null(&self) -> bool {
         self.json.is_null()
     }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::kubernetes_schema::{PodReferenceSchema, StatisticsSchema};
+use crate::recorded::{DecodeError, decode_as};
 
 /// Statistics of a node and its pods at one time, reduced to those that evictions depend on.
 #[derive(Serialize, JsonSchema)]
@@ -18,12 +19,12 @@ pub struct SampleDocument {
 }
 
 /// The fields of a Summary of the kubelet that a sample keeps.
-#[derive(Default, Deserialize)]
-struct SummaryFields {
+#[derive(Deserialize)]
+struct Summary {
     #[serde(default)]
     node: NodeSample,
-    #[serde(default)]
-    pods: Vec<PodSample>,
+    /// `null` on a node without pods.
+    pods: Option<Vec<PodSample>>,
 }
 
 /// Statistics of a node.
@@ -62,7 +63,7 @@ struct CgroupSample {
     memory: Option<Value>,
 }
 
-/// Statistics of a pod. Of pods that do not belong to the case only `podRef` and `memory`.
+/// Statistics of a pod. Pods of other namespaces have only `podRef` and `memory`.
 #[derive(Deserialize, Serialize, JsonSchema)]
 struct PodSample {
     /// Reference of the pod.
@@ -107,8 +108,7 @@ struct PodReference {
 struct ContainerSample {
     /// Name.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
-    name: Option<Value>,
+    name: Option<String>,
     /// Time at which the container started.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<jiff::Timestamp>")]
@@ -143,17 +143,20 @@ impl PodSample {
 /// the first pod was created, with the statistics of pods in `namespace`.
 ///
 /// Other pods keep their reference and memory: the kubelet ranks them together with the case's
-/// pods. A Summary that cannot be parsed results in a sample without statistics.
-pub fn sample(t: f64, summary: &Value, namespace: &str) -> Value {
-    let SummaryFields { mut node, pods } = SummaryFields::deserialize(summary).unwrap_or_default();
+/// pods.
+///
+/// # Errors
+/// The Summary does not have the form of the Summary API.
+pub fn reduce_summary(t: f64, summary: &Value, namespace: &str) -> Result<Value, DecodeError> {
+    let Summary { mut node, pods } = decode_as(summary)?;
     node.system_containers.iter_mut().for_each(|cgroups| cgroups.retain(|cgroup| cgroup.name == "pods"));
     let document = SampleDocument {
         t: (t * 100.0).round() / 100.0,
         node,
-        pods: pods.into_iter().map(|pod| pod.reduced(namespace)).collect(),
+        pods: pods.into_iter().flatten().map(|pod| pod.reduced(namespace)).collect(),
     };
-    // A value made of JSON values is one.
-    serde_json::to_value(document).unwrap_or_default()
+    // Serializing JSON values does not fail.
+    Ok(serde_json::to_value(document).unwrap_or_default())
 }
 
 /// The fields of a sample by which containers are found.
@@ -199,6 +202,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_summary_of_another_form_is_an_error() {
+        let rows = [
+            (
+                json!({"node": {"systemContainers": [{}]}}),
+                "Summary at node.systemContainers[0]: missing field `name`",
+            ),
+            (json!({"pods": [{"containers": [{"name": 1}]}]}), "Summary at pods[0].containers[0].name: "),
+        ];
+        for (summary, expected) in rows {
+            let error = reduce_summary(0.0, &summary, "ns").unwrap_err().to_string();
+            assert!(error.starts_with(&format!("failed to decode {expected}")), "{error}");
+        }
+    }
+
+    #[test]
     fn keeps_only_what_evictions_depend_on() {
         let summary = json!({
             "node": {"nodeName": "n", "memory": {"availableBytes": 5}, "cpu": {}, "fs": {"availableBytes": 6},
@@ -211,7 +229,7 @@ mod tests {
             ],
         });
         assert_eq!(
-            sample(1.23456, &summary, "ns"),
+            reduce_summary(1.23456, &summary, "ns").unwrap(),
             json!({
                 "t": 1.23,
                 "node": {"memory": {"availableBytes": 5}, "fs": {"availableBytes": 6},

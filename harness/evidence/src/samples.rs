@@ -53,19 +53,20 @@ impl Samples {
         self.dropped
     }
 
-    /// Reports whether the list of samples is empty.
+    /// Returns whether the list of samples is empty.
     pub fn is_empty(&self) -> bool {
         self.texts.is_empty()
     }
 
     /// Returns each sample as JSON.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = Value> {
+        // The texts are serialized values: parsing them does not fail.
         self.texts.iter().map(|text| serde_json::from_str(text).unwrap_or_default())
     }
 
-    /// Decodes the samples; skips those that are not in the format of the Summary API.
-    pub fn decode(&self) -> impl Iterator<Item = Sample> {
-        self.texts.iter().filter_map(|text| serde_json::from_str(text).ok())
+    /// Decodes the samples. A sample that does not have the form of the Summary API is an error.
+    pub fn decode(&self) -> impl Iterator<Item = Result<Sample, serde_json::Error>> {
+        self.texts.iter().map(|text| serde_json::from_str(text))
     }
 }
 

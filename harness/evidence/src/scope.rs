@@ -161,7 +161,7 @@ mod tests {
     use crate::history::{ConditionEntry, ContainerEntry, NodeHistoryEntry, PodHistoryEntry};
     use crate::metric::Metric;
     use crate::observations::{ApiAnswer, CommandOutput, StepAnswer};
-    use crate::sample::{SampleDocument, sample};
+    use crate::sample::{SampleDocument, reduce_summary};
     use evictlab_case::expression::{Expression, ExpressionError};
     use evictlab_rules::quantity::Quantity;
     use serde::de::DeserializeOwned;
@@ -342,7 +342,7 @@ mod tests {
                 "containers": [{"name": "c", "startTime": "t", "memory": memory, "rootfs": fs, "logs": fs}],
             }],
         });
-        sample(1.0, &summary, "n")
+        reduce_summary(1.0, &summary, "n").unwrap()
     }
 
     /// Returns evictions with every kind of message.

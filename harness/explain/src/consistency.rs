@@ -36,6 +36,7 @@ pub(crate) fn check_consistency(records: EvictionEvidence<'_>) -> Vec<Consistenc
     };
     let findings = check(&evidence).into_iter().filter(|finding| {
         finding.outcome != InvariantOutcome::Unproven
+            && !(finding.outcome == InvariantOutcome::Violated && needs_thresholds(finding.invariant))
             && (records.pod.is_some() || !needs_pod(finding.invariant))
             && (records.version.is_some() || !needs_version(finding.invariant))
     });
@@ -43,12 +44,13 @@ pub(crate) fn check_consistency(records: EvictionEvidence<'_>) -> Vec<Consistenc
         .filter_map(|finding| {
             let agrees = finding.outcome == InvariantOutcome::Holds;
             let description = describe(finding.invariant)?;
-            let text = match agrees {
-                true => description.to_owned(),
-                false => format!(
+            let text = if agrees {
+                description.to_owned()
+            } else {
+                format!(
                     "violated: {description}; expected {}, observed {}",
                     finding.expected, finding.observed
-                ),
+                )
             };
             Some(ConsistencyCheck { agrees, text })
         })
@@ -70,11 +72,10 @@ fn check_without_event(records: EvictionEvidence<'_>) -> Vec<ConsistencyCheck> {
     let mut checks = Vec::new();
     if let Some((status, condition)) = records.status.zip(records.condition) {
         let agrees = status == condition;
-        let text = match agrees {
-            true => "the DisruptionTarget condition repeats the status message".to_owned(),
-            false => {
-                format!("the DisruptionTarget condition differs from the status message: {condition}")
-            }
+        let text = if agrees {
+            "the DisruptionTarget condition repeats the status message".to_owned()
+        } else {
+            format!("the DisruptionTarget condition differs from the status message: {condition}")
         };
         checks.push(ConsistencyCheck { agrees, text });
     }
@@ -103,6 +104,13 @@ fn needs_version(invariant: Invariant) -> bool {
             | Invariant::PodSentenceFollowsTheVersion
             | Invariant::LimitIsThePods
     )
+}
+
+/// Returns whether only the configured thresholds can disprove the invariant: with
+/// `evictionMinimumReclaim`, the available amount may be above the threshold. The reason for the
+/// eviction states this.
+fn needs_thresholds(invariant: Invariant) -> bool {
+    invariant == Invariant::AvailableIsBelowTheThreshold
 }
 
 /// Describes an invariant; `None` for invariants that other parts of an explanation cover.

@@ -5,9 +5,9 @@ use evictlab_rules::message::{NodePressure, Offender};
 use evictlab_rules::pod::{Container, Pod};
 use evictlab_rules::threshold::Resource;
 
-use crate::explanation::{ContainerKind, ContainerReport};
+use crate::explanation::{ContainerKind, ContainerReport, PodLevelReport};
 use crate::objects::{ContainerStatus, PodStatus};
-use crate::text::amount;
+use crate::text::difference;
 
 /// Reports every container of a pod; without the pod, the containers that the message names.
 pub(crate) fn container_reports(
@@ -46,12 +46,25 @@ pub(crate) fn container_reports(
     .collect()
 }
 
+/// Reports the pod that the message names. The kubelet names it without comparing its usage with
+/// its request.
+pub(crate) fn pod_level_report(message: &NodePressure) -> Option<PodLevelReport> {
+    let Offender { name, usage, request } = message.pod.clone()?;
+    let over = usage.value().saturating_sub(request.value());
+    let why = if over > 0 {
+        format!("{} above its pod-level request", difference(over, message.resource))
+    } else {
+        "named although its usage does not exceed its pod-level request".to_owned()
+    };
+    Some(PodLevelReport { name, usage, request, why })
+}
+
 fn named(offender: &Offender, kind: Option<ContainerKind>, resource: Resource) -> ContainerReport {
     let Offender { name, usage, request } = offender;
     let over = usage.value().saturating_sub(request.value());
     let why = match (request.is_zero(), over > 0) {
         (true, _) => "no request, so any usage exceeds it".to_owned(),
-        (false, true) => format!("{} above its request", amount(over, resource)),
+        (false, true) => format!("{} above its request", difference(over, resource)),
         (false, false) => "although its usage does not exceed its request".to_owned(),
     };
     ContainerReport {

@@ -8,10 +8,11 @@ use serde_json::{Map, Value, json};
 use crate::message_text::parse_message;
 use crate::objects::qualified;
 
-/// A row of the events: type, reason, age, source and message.
+/// A row of the events: type, reason, age, source and message. Old versions of kubectl write the
+/// node after the source. What is not an age and the name of a component belongs to the message.
 pub(crate) static EVENT: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
-        r"^\s*(?:Normal|Warning)\s+(?<reason>\S+)\s+\S+(?: \(x\d+ over \S+\))?\s+(?<source>\S+)\s+(?<message>.*)$",
+        r"^\s*(?:Normal|Warning)\s+(?<reason>\S+)\s+(?:(?:\d+[a-z]+)+|<\w+>)(?: \(x\d+ over \S+\))?\s+(?:(?<source>[a-z][^\s,]*)(?:, (?<host>[a-z0-9.-]+))?\s+)?(?<message>.*)$",
     )
     .expect("the pattern is valid")
 });
@@ -20,6 +21,8 @@ pub(crate) static EVENT: LazyLock<Regex> = LazyLock::new(|| {
 pub(crate) struct DescribedPod {
     /// `namespace/name`.
     pub name: String,
+    /// Name of the node, if the pod has one.
+    pub node: Option<String>,
     /// The pod's manifest and status, as far as the description has them.
     pub object: Value,
     /// Events; without the kubelet's `Evicted` event if the pod's status has the message.
@@ -106,13 +109,16 @@ fn described_pod(block: &[&str]) -> Option<DescribedPod> {
     });
     let events = block.iter().filter_map(|line| EVENT.captures(line)).map(|event| DescribedEvent {
         reason: event["reason"].to_owned(),
-        source: Some(event["source"].to_owned()),
+        source: event.name("source").map(|source| source.as_str().to_owned()),
         message: event["message"].to_owned(),
     });
     let in_status = reason == Some("Evicted") && field("Message").is_some();
-    let is_repeated = |event: &DescribedEvent| in_status && event.source.as_deref() == Some("kubelet");
+    let is_repeated = |event: &DescribedEvent| {
+        in_status && event.source.as_deref().is_none_or(|source| source == "kubelet")
+    };
     let events = events.filter(|event| event.reason != "Evicted" || !is_repeated(event)).collect();
-    Some(DescribedPod { name: qualified(field("Namespace"), name), object, events })
+    let node = node.map(str::to_owned);
+    Some(DescribedPod { name: qualified(field("Namespace"), name), node, object, events })
 }
 
 /// Returns the containers below a heading, with their requests and states.

@@ -60,7 +60,7 @@ impl Document {
             return Ok(());
         }
         let Some(kind) = kind else { return input.add(fields.into(), None, others) };
-        let Some(of) = kind.strip_suffix("List") else {
+        let Some(item_kind) = kind.strip_suffix("List") else {
             fields.insert("kind".to_owned(), kind.into());
             return input.add(fields.into(), None, others);
         };
@@ -69,8 +69,8 @@ impl Document {
         }
         input.append(items.input);
         others.extend(items.others);
-        let of = Some(of).filter(|of| !of.is_empty());
-        items.without_kind.into_iter().try_for_each(|item| input.add(item, of, others))
+        let item_kind = Some(item_kind).filter(|kind| !kind.is_empty());
+        items.without_kind.into_iter().try_for_each(|item| input.add(item, item_kind, others))
     }
 }
 
@@ -162,7 +162,7 @@ impl<'de> Visitor<'de> for ItemsSeed<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Items, A::Error> {
-        let of = self.list.and_then(|list| list.strip_suffix("List")).filter(|of| !of.is_empty());
+        let item_kind = self.list.and_then(|list| list.strip_suffix("List")).filter(|kind| !kind.is_empty());
         let mut items = Items::default();
         while items.error.is_none()
             && let Some(item) = seq.next_element::<Value>()?
@@ -170,7 +170,7 @@ impl<'de> Visitor<'de> for ItemsSeed<'_> {
             if self.list.is_none() && item.get("kind").is_none_or(|kind| !kind.is_string()) {
                 items.without_kind.push(item);
             } else {
-                items.error = items.input.add(item, of, &mut items.others).err();
+                items.error = items.input.add(item, item_kind, &mut items.others).err();
             }
         }
         // The rest may have a syntax error, which is reported first.

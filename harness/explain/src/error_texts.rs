@@ -24,6 +24,7 @@ fn texts() {
             line: 3,
             column: 5,
             problem: text("mapping values are not allowed in this context"),
+            is_end: false,
         }),
         row(InputError::Object { kind: "Pod", source }),
         row(InputError::Truncated(text("memory"))),

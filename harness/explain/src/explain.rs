@@ -7,7 +7,7 @@ use evictlab_rules::invariant::EvictedEvent;
 use evictlab_rules::message::{EvictionMessage, MessageParseError};
 
 use crate::consistency::{EvictionEvidence, check_consistency};
-use crate::containers::container_reports;
+use crate::containers::{container_reports, pod_level_report};
 use crate::explanation::{ConsistencyCheck, Explanation};
 use crate::input::{Input, MAX_DESCRIBED};
 use crate::input_index::InputIndex;
@@ -72,8 +72,10 @@ pub fn explain(input: &Input, version: Option<&KubeletVersion>) -> Result<Vec<Ex
         }
     }
     for text in &input.messages {
-        let (name, version) = (text.pod.clone(), version.cloned());
-        Subject { name, version, message: Some(text), ..Subject::default() }.explain(&mut all);
+        let (name, node, version) = (text.pod.clone(), text.node.clone(), version.cloned());
+        let is_cut = input.is_cut;
+        let subject = Subject { name, node, version, message: Some(text), is_cut, ..Subject::default() };
+        subject.explain(&mut all);
     }
     let mut stated = HashSet::new();
     let of_events = input.event_causes.iter().filter(|cause| {
@@ -83,6 +85,7 @@ pub fn explain(input: &Input, version: Option<&KubeletVersion>) -> Result<Vec<Ex
     for cause in of_events.chain(&input.causes) {
         all.known.push(Explanation {
             pod: cause.pod.clone(),
+            node: cause.node.clone(),
             why: cause.why.clone(),
             is_about_process: cause.is_about_process,
             ..Explanation::default()
@@ -160,6 +163,8 @@ struct Subject<'a> {
     events: &'a [EvictedEvent],
     other_events: bool,
     message: Option<&'a TextMessage>,
+    /// True if the message is all that could be read of an object that is cut.
+    is_cut: bool,
 }
 
 impl<'a> Subject<'a> {
@@ -180,6 +185,7 @@ impl<'a> Subject<'a> {
             events,
             other_events: index.has_other_events(pod),
             message: None,
+            is_cut: false,
         }
     }
 
@@ -204,7 +210,14 @@ impl<'a> Subject<'a> {
         let no_status = PodStatus::default();
         let status = self.pod.map_or(&no_status, |pod| &pod.status);
         let in_status = status.eviction_message().filter(|message| !message.trim().is_empty());
-        let text = self.events.first().map(|event| event.message.as_str()).or(in_status);
+        // The kubelet reports other terminations with the same reason of the condition.
+        let condition = status.kubelet_termination().and_then(|condition| condition.message.as_deref());
+        let in_condition = condition.filter(|message| parse_message(message).is_ok());
+        // The reason follows the message, and may be cut.
+        let without_reason = status.message.as_deref().filter(|_| status.reason.is_none());
+        let without_reason = without_reason.filter(|message| parse_message(message).is_ok());
+        let event = self.events.first().map(|event| event.message.as_str());
+        let text = event.or(in_status).or(in_condition).or(without_reason);
         let found = match (text, self.message) {
             (Some(text), _) if self.is_partial() => find_message(text),
             (Some(text), _) => parse_message(text).map(|message| (message, MessageEnd::Whole)),
@@ -256,9 +269,11 @@ impl<'a> Subject<'a> {
         let is_whole = *end == MessageEnd::Whole;
         let manifest = self.pod.and_then(|pod| pod.manifest.as_ref()).filter(|_| is_whole);
         let version = self.version.as_ref();
-        let containers = match message {
-            EvictionMessage::NodePressure(pressure) => container_reports(pressure, manifest, status, version),
-            _ => Vec::new(),
+        let (containers, pod_level) = match message {
+            EvictionMessage::NodePressure(pressure) => {
+                (container_reports(pressure, manifest, status, version), pod_level_report(pressure))
+            }
+            _ => (Vec::new(), None),
         };
         let matcher = BugMatcher {
             message,
@@ -272,14 +287,21 @@ impl<'a> Subject<'a> {
         let bugs = matcher.matches();
         let checks = if self.is_partial() { Vec::new() } else { self.check_consistency(status) };
         let (why, missing) = (why(message, end), self.missing_input(message));
-        Explanation { why, bugs, checks, missing, containers, ..self.common(text) }
+        let common = self.common(text);
+        let pod = common.pod.clone().or_else(|| pod_level.as_ref().map(|pod| pod.name.clone()));
+        Explanation { pod, why, bugs, checks, missing, pod_level, containers, ..common }
     }
 
     /// Checks the records of the eviction. Copied objects may lack the space at the end of
-    /// messages.
+    /// messages, and the status of a rejected pod has a prefix that its event does not have.
     fn check_consistency(&self, status: &PodStatus) -> Vec<ConsistencyCheck> {
-        let whole =
-            |text: &str| parse_message(text).map_or_else(|_| text.to_owned(), |message| message.to_string());
+        let whole = |text: &str| match parse_message(text) {
+            Ok(EvictionMessage::Rejected { conditions, .. }) => {
+                EvictionMessage::Rejected { conditions, in_status: false }.to_string()
+            }
+            Ok(message) => message.to_string(),
+            Err(_) => text.to_owned(),
+        };
         let event = |event: &EvictedEvent| EvictedEvent { message: whole(&event.message), ..event.clone() };
         let events: Vec<EvictedEvent> = self.events.iter().map(event).collect();
         let in_status = status.eviction_message().map(whole);
@@ -297,6 +319,10 @@ impl<'a> Subject<'a> {
     /// Input that would make the explanation more complete.
     fn missing_input(&self, message: &EvictionMessage) -> Vec<String> {
         let mut missing = Vec::new();
+        if self.is_cut {
+            let text = "the end of the object: the input is cut, and only the eviction message was read";
+            missing.push(text.to_owned());
+        }
         if self.pod.is_none() && matches!(message, EvictionMessage::NodePressure(_)) {
             let text = "the pod, to explain which containers are not named: kubectl get pod NAME -o yaml";
             missing.push(text.to_owned());

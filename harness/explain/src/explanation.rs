@@ -22,6 +22,9 @@ pub struct Explanation {
     pub message: Option<String>,
     /// The reason, in sentences.
     pub why: Vec<String>,
+    /// Usage and request of the whole pod, if the message states them: that of kubelets 1.34 and
+    /// newer does for pods with a pod-level memory request.
+    pub pod_level: Option<PodLevelReport>,
     /// The containers, with the reason why the message names them or not.
     pub containers: Vec<ContainerReport>,
     /// Consistency of message, status, condition and annotations.
@@ -76,6 +79,20 @@ pub struct ContainerReport {
     /// Request according to the message, else to the spec.
     pub request: Option<Quantity>,
     /// Reason why the message names the container or not.
+    pub why: String,
+}
+
+/// The usage of a pod with a pod-level request, according to the message.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PodLevelReport {
+    /// Name of the pod.
+    pub name: String,
+    /// Usage of the pod.
+    pub usage: Quantity,
+    /// The pod-level request.
+    pub request: Quantity,
+    /// Difference of usage and request, in words.
     pub why: String,
 }
 

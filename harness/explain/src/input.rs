@@ -39,6 +39,10 @@ pub struct Input {
     pub(crate) messages: Vec<TextMessage>,
     /// Other terminations that a text states.
     pub(crate) causes: Vec<TextCause>,
+    /// True if the messages are all that could be read of objects that are cut.
+    pub(crate) is_cut: bool,
+    /// Descriptions of the first objects that explanations do not use.
+    pub(crate) others: Vec<String>,
 }
 
 /// The input could not be read.
@@ -65,6 +69,8 @@ pub enum InputError {
         column: usize,
         /// The parse error.
         problem: String,
+        /// True if the text ends where more is expected.
+        is_end: bool,
     },
     /// An object has a field of another type than Kubernetes defines.
     #[error("failed to read {kind}: {source}")]
@@ -147,6 +153,9 @@ impl Input {
         self.nodes.extend(other.nodes);
         self.messages.extend(other.messages);
         self.causes.extend(other.causes);
+        self.is_cut |= other.is_cut;
+        self.others.extend(other.others);
+        self.others.truncate(MAX_DESCRIBED);
     }
 
     /// Adds an object or the items of a list. `item_kind` is the kind of items without one.
@@ -162,10 +171,10 @@ impl Input {
             "Pod" => self.add_pod(object)?,
             "Node" => self.nodes.push(decode("Node", object)?),
             list if list.ends_with("List") => {
-                let of = list.strip_suffix("List").filter(|of| !of.is_empty());
+                let item_kind = list.strip_suffix("List").filter(|kind| !kind.is_empty());
                 let items = object.get_mut("items").and_then(Value::as_array_mut).map(std::mem::take);
                 for item in items.into_iter().flatten() {
-                    self.add(item, of, others)?;
+                    self.add(item, item_kind, others)?;
                 }
             }
             "" => others.push("an object without a kind".to_owned()),

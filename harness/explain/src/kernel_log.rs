@@ -36,6 +36,9 @@ static POD_CGROUP: LazyLock<Regex> = LazyLock::new(|| {
         .expect("the pattern is valid")
 });
 
+/// 10 MiB in KiB.
+const TEN_MIB: u64 = 10 << 10;
+
 /// The explanation of an OOM kill.
 pub(crate) struct KillReport {
     /// The cause in sentences.
@@ -158,7 +161,11 @@ impl OomKill {
     fn explain(&self) -> Vec<String> {
         let Self { name, pid, .. } = self;
         let cause = self.cause().map(|cause| format!(": {cause}")).unwrap_or_default();
-        let usage = self.rss_kib.map(|kib| format!(" It used {} MiB.", kib >> 10)).unwrap_or_default();
+        let usage = self.rss_kib.map(|kib| match kib {
+            0..TEN_MIB => format!(" It used {kib} KiB."),
+            _ => format!(" It used {} MiB.", (kib + 512) >> 10),
+        });
+        let usage = usage.unwrap_or_default();
         let kill = format!("The kernel OOM-killed the process {name} (PID {pid}){cause}.{usage}");
         let in_pod =
             "An OOM kill is not an eviction: the pod stays on its node, and the container may be restarted.";
@@ -216,13 +223,12 @@ fn pod_uid(cgroup: &str) -> Option<String> {
 /// Describes a pod and how to find its name. The UID of a static pod is a hash of its manifest,
 /// which its mirror pod has as an annotation.
 fn describe_pod(uid: &str) -> String {
-    match uid.contains('-') {
-        true => format!(
+    if uid.contains('-') {
+        format!(
             "The process was of the pod with the UID {uid}: kubectl get pods -A \
              -o custom-columns=:.metadata.namespace,:.metadata.name,:.metadata.uid"
-        ),
-        false => {
-            format!("The process was of the static pod with the annotation kubernetes.io/config.hash: {uid}.")
-        }
+        )
+    } else {
+        format!("The process was of the static pod with the annotation kubernetes.io/config.hash: {uid}.")
     }
 }

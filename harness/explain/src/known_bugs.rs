@@ -154,7 +154,8 @@ impl BugMatcher<'_> {
     }
 
     fn event_lost(&self) -> Option<Bug> {
-        (!self.has_evicted_event && self.has_other_events).then(|| Bug {
+        let is_evicted = self.status.reason.as_deref() == Some("Evicted");
+        (is_evicted && !self.has_evicted_event && self.has_other_events).then(|| Bug {
             upstream: Some("kubernetes/kubernetes#132001"),
             about: "The kubelet's event client drops events about a pod after 25 events.",
             because: "The pod's status is Evicted and the input contains other events of the pod, but no Evicted event."

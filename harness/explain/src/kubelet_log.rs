@@ -18,21 +18,39 @@ static OLD_POD: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"\b(?<name>[a-z0-9][a-z0-9.-]*)_(?<namespace>[a-z0-9-]+)\([^)]*\)")
         .expect("the pattern is valid")
 });
-static OLD_RESOURCE: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"^attempting to reclaim (?<name>[a-z-]+)").expect("the pattern is valid"));
+static OLD_RESOURCE: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^(?:attempting|must evict pod\(s\)) to reclaim (?<name>[a-z-]+)")
+        .expect("the pattern is valid")
+});
 static RESOURCE: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r#"\bresourceName="?(?<name>[a-z-]+)"#).expect("the pattern is valid"));
+/// The error of a line.
+static ERROR: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r#"\berr="(?<error>[^"]*)""#).expect("the pattern is valid"));
+
+/// An eviction that the kubelet's log states.
+pub(crate) struct LoggedEviction {
+    /// `namespace/name`.
+    pub pod: String,
+    /// Name of the node, if the log has it.
+    pub node: Option<String>,
+    /// The cause in sentences.
+    pub why: Vec<String>,
+}
+
 /// The evictions in the kubelet's log.
 #[derive(Default)]
 pub(crate) struct KubeletLog {
     resource: Option<String>,
     ranked: Vec<String>,
-    evicted: Vec<(String, Vec<String>)>,
+    evicted: Vec<LoggedEviction>,
+    /// Critical pods that were not evicted.
+    spared: Vec<LoggedEviction>,
 }
 
 impl KubeletLog {
     /// Reads a line; returns whether it is one of the eviction manager.
-    pub(crate) fn read(&mut self, line: &str) -> bool {
+    pub(crate) fn read(&mut self, line: &str, node: Option<&str>) -> bool {
         if !line.contains("viction manager: ") {
             return false;
         }
@@ -53,20 +71,39 @@ impl KubeletLog {
             pod if text.contains("is evicted successfully") => {
                 let Some(pod) = pod.or_else(|| old_pods.next()) else { return true };
                 let why = self.describe(&pod);
-                self.evicted.push((pod, why));
+                self.evicted.push(LoggedEviction { pod, node: node.map(str::to_owned), why });
+            }
+            pod if text.contains("failed to evict") => {
+                let Some(pod) = pod.or_else(|| old_pods.next()) else { return true };
+                let error = ERROR.captures(pairs).map(|found| format!(": {}", &found["error"]));
+                let why = format!(
+                    "The kubelet chose the pod for eviction{}, and failed to terminate it, as its log states{}.",
+                    self.purpose(),
+                    error.unwrap_or_default()
+                );
+                self.evicted.push(LoggedEviction { pod, node: node.map(str::to_owned), why: vec![why] });
+            }
+            pod if text.contains("cannot evict a critical pod") => {
+                let Some(pod) = pod.or_else(|| old_pods.next()) else { return true };
+                let why = format!(
+                    "The kubelet did not evict the pod{}, as its log states: it is critical, which static pods, \
+                     mirror pods and those with a system priority are.",
+                    self.purpose()
+                );
+                self.spared.push(LoggedEviction { pod, node: node.map(str::to_owned), why: vec![why] });
             }
             _ => {}
         }
         true
     }
 
+    /// The resource that the kubelet reclaims, as a part of a sentence.
+    fn purpose(&self) -> String {
+        self.resource.as_ref().map(|resource| format!(" to reclaim {resource}")).unwrap_or_default()
+    }
+
     fn describe(&self, pod: &str) -> Vec<String> {
-        let mut why = vec![match self.resource.as_deref() {
-            Some(resource) => {
-                format!("The kubelet evicted the pod to reclaim {resource}, as its log states.")
-            }
-            None => "The kubelet evicted the pod, as its log states.".to_owned(),
-        }];
+        let mut why = vec![format!("The kubelet evicted the pod{}, as its log states.", self.purpose())];
         if let Some(rank) = self.ranked.iter().position(|name| name == pod) {
             let before = &self.ranked[..rank];
             let total = self.ranked.len();
@@ -87,8 +124,8 @@ impl KubeletLog {
         why
     }
 
-    /// The evicted pods, `namespace/name`, with the cause.
-    pub(crate) fn evictions(self) -> Vec<(String, Vec<String>)> {
-        self.evicted
+    /// The evicted pods; without one, the pods that were not evicted because they are critical.
+    pub(crate) fn evictions(self) -> Vec<LoggedEviction> {
+        if self.evicted.is_empty() { self.spared } else { self.evicted }
     }
 }

@@ -19,6 +19,7 @@
 
 mod consistency;
 mod containers;
+mod cut_input;
 mod describe;
 mod document;
 mod explain;
@@ -28,6 +29,7 @@ mod input_index;
 mod kernel_log;
 mod known_bugs;
 mod kubelet_log;
+mod line_context;
 mod log_line;
 mod message_text;
 mod objects;
@@ -36,6 +38,7 @@ mod pod_in_line;
 mod read_input;
 mod table;
 mod text;
+mod text_case;
 mod text_cause;
 mod text_cursor;
 mod text_encoding;
@@ -46,7 +49,7 @@ mod why;
 mod error_texts;
 
 pub use explain::{ExplainError, explain};
-pub use explanation::{Bug, ConsistencyCheck, ContainerKind, ContainerReport, Explanation};
+pub use explanation::{Bug, ConsistencyCheck, ContainerKind, ContainerReport, Explanation, PodLevelReport};
 pub use input::{Input, InputError};
 pub use text::{TITLES, amount};
 pub use text_encoding::{EncodingError, decode_text};

@@ -29,6 +29,8 @@ const MAX_BRACES: usize = 4;
 pub(crate) struct LogLine<'a> {
     /// `namespace/name` or the name of the pod, if the wrapping has it.
     pub pod: Option<String>,
+    /// Name of the node, if the wrapping has it.
+    pub node: Option<String>,
     pub text: Cow<'a, str>,
 }
 
@@ -47,7 +49,7 @@ pub(crate) fn unquoted(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.lines().map(line).collect())
 }
 
-/// Reports whether all lines of a text are quoted.
+/// Returns whether all lines of a text are quoted.
 pub(crate) fn is_quoted(text: &str) -> bool {
     text.lines().filter(|line| !line.trim().is_empty()).all(|line| QUOTE.is_match(line))
 }
@@ -56,12 +58,12 @@ pub(crate) fn is_quoted(text: &str) -> bool {
 pub(crate) fn log_lines(line: &str) -> Vec<LogLine<'_>> {
     let Some((object, at)) = json_object(line) else {
         let text = ESCAPED_QUOTE.replace_all(line, "\"");
-        return vec![LogLine { pod: None, text }];
+        return vec![LogLine { pod: None, node: None, text }];
     };
     let mut lines = value_lines(&object);
     let rest = &line[at..];
     if !rest.trim_end_matches([',', ']', ' ']).is_empty() {
-        lines.push(LogLine { pod: None, text: Cow::Borrowed(rest) });
+        lines.push(LogLine { pod: None, node: None, text: Cow::Borrowed(rest) });
     }
     lines
 }
@@ -69,7 +71,7 @@ pub(crate) fn log_lines(line: &str) -> Vec<LogLine<'_>> {
 /// Returns the lines of all strings of a value.
 pub(crate) fn value_lines(value: &Value) -> Vec<LogLine<'static>> {
     let mut lines = Vec::new();
-    add_strings(value, None, MAX_DEPTH, &mut lines);
+    add_strings(value, (None, None), MAX_DEPTH, &mut lines);
     lines
 }
 
@@ -83,28 +85,44 @@ fn json_object(line: &str) -> Option<(Value, usize)> {
     })
 }
 
-/// Adds the lines of all strings of a value. `pod`: of the event that contains the value.
-fn add_strings(value: &Value, pod: Option<&str>, depth: usize, lines: &mut Vec<LogLine<'static>>) {
+/// Adds the lines of all strings of a value. `about`: pod and node of the event that contains the
+/// value.
+fn add_strings(
+    value: &Value,
+    about: (Option<&str>, Option<&str>),
+    depth: usize,
+    lines: &mut Vec<LogLine<'static>>,
+) {
     match value {
         Value::String(text) => match json_object(text).filter(|_| depth > 0 && text.starts_with('{')) {
             // An object that was logged as a text.
-            Some((object, _)) => add_strings(&object, pod, depth - 1, lines),
-            None => lines.extend(
-                join_lines(text)
-                    .lines()
-                    .map(|line| LogLine { pod: pod.map(str::to_owned), text: Cow::Owned(line.to_owned()) }),
-            ),
+            Some((object, _)) => add_strings(&object, about, depth - 1, lines),
+            None => lines.extend(join_lines(text).lines().map(|line| {
+                let (pod, node) = (about.0.map(str::to_owned), about.1.map(str::to_owned));
+                LogLine { pod, node, text: Cow::Owned(line.to_owned()) }
+            })),
         },
         Value::Array(list) if depth > 0 => {
-            list.iter().for_each(|item| add_strings(item, pod, depth - 1, lines));
+            list.iter().for_each(|item| add_strings(item, about, depth - 1, lines));
         }
         Value::Object(fields) if depth > 0 => {
-            let own = pod_of(fields);
-            let pod = own.as_deref().or(pod);
-            fields.values().for_each(|field| add_strings(field, pod, depth - 1, lines));
+            let (pod, node) = (pod_of(fields), node_of(fields));
+            let about = (pod.as_deref().or(about.0), node.or(about.1));
+            fields.values().for_each(|field| add_strings(field, about, depth - 1, lines));
         }
         _ => {}
     }
+}
+
+/// Returns the node whose kubelet sent an event, or wrote a line to journald.
+fn node_of(fields: &Map<String, Value>) -> Option<&str> {
+    let text = |fields: &'_ Map<String, Value>, key: &str| fields.get(key)?.as_str().map(str::to_owned);
+    let source = fields.get("source").and_then(Value::as_object);
+    if let Some(source) = source.filter(|source| text(source, "component").as_deref() == Some("kubelet")) {
+        return source.get("host")?.as_str();
+    }
+    let is_kubelet = text(fields, "SYSLOG_IDENTIFIER").as_deref() == Some("kubelet");
+    fields.get("_HOSTNAME").filter(|_| is_kubelet)?.as_str()
 }
 
 /// Returns the pod that an object of a log is about: that of an event, or of fields such as `pod`

@@ -89,12 +89,11 @@ fn end_of_unread(text: &str, from: usize, rest: Range<usize>) -> Option<usize> {
     let rest = text.get(rest)?;
     // Only a sentence that begins like one of a message may be on the next line.
     let is_sentence = SENTENCES.iter().any(|words| TextCursor { text, at: from }.skip(words));
-    let limit = match is_sentence {
-        true => {
-            let paragraph = rest.find("\n\n").unwrap_or(rest.len());
-            rest.char_indices().nth(MAX_SENTENCE).map_or(paragraph, |(at, _)| paragraph.min(at))
-        }
-        false => rest.find('\n').unwrap_or(rest.len()),
+    let limit = if is_sentence {
+        let paragraph = rest.find("\n\n").unwrap_or(rest.len());
+        rest.char_indices().nth(MAX_SENTENCE).map_or(paragraph, |(at, _)| paragraph.min(at))
+    } else {
+        rest.find('\n').unwrap_or(rest.len())
     };
     let read = SENTENCE_WORDS.find(&rest[..limit])?.end();
     let more = rest[read..].find(['\n', '"']).unwrap_or(rest.len() - read);
@@ -188,9 +187,10 @@ fn ends_within_first_sentence(cursor: &mut TextCursor<'_>) -> bool {
 
 /// Returns whether a text ends within these words, or within the limit after them.
 fn ends_within_limit(cursor: &mut TextCursor<'_>, words: &str) -> bool {
-    match cursor.skip(words) {
-        true => cursor.ends_within_word(),
-        false => cursor.is_at_end() || cursor.ends_within(words),
+    if cursor.skip(words) {
+        cursor.ends_within_word()
+    } else {
+        cursor.is_at_end() || cursor.ends_within(words)
     }
 }
 

@@ -44,7 +44,9 @@ fn by_reason(status: &PodStatus) -> Option<String> {
         "Preempting" => Some(format!(
             "{PREEMPTED_BY_KUBELET} {NOT_AN_EVICTION} Status message: {message}"
         )),
-        "Terminated" | "Shutdown" | "NodeShutdown" => Some(format!(
+        "NodeShutdown" => Some(rejected_at_shutdown(status)),
+        "Shutdown" if message.contains("not admitting") => Some(rejected_at_shutdown(status)),
+        "Terminated" | "Shutdown" => Some(format!(
             "{NODE_SHUT_DOWN} {NOT_AN_EVICTION} Status message: {message}"
         )),
         "NodeLost" => Some(format!("The pod's node stopped responding. Status message: {message}")),
@@ -58,6 +60,18 @@ fn by_reason(status: &PodStatus) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// Describes the rejection by a node that shuts down. After a restart of the kubelet, it may reject
+/// a pod that ran before.
+fn rejected_at_shutdown(status: &PodStatus) -> String {
+    let ran = status.all_container_statuses().any(|status| !status.never_ran());
+    let cause = if ran {
+        "The kubelet rejected the pod, because its node was shutting down (graceful node shutdown)."
+    } else {
+        REJECTED_AT_SHUTDOWN
+    };
+    format!("{cause} {NOT_AN_EVICTION} Status message: {}", trimmed(&status.message))
 }
 
 fn by_oom_kill(status: &PodStatus) -> Option<String> {
@@ -101,6 +115,8 @@ pub(crate) const PREEMPTED_BY_SCHEDULER: &str =
 pub(crate) const PREEMPTED_BY_KUBELET: &str =
     "The kubelet preempted the pod to admit a critical pod that needs its resources.";
 pub(crate) const NODE_SHUT_DOWN: &str = "The pod's node was shut down (graceful node shutdown).";
+pub(crate) const REJECTED_AT_SHUTDOWN: &str = "The kubelet rejected the pod, because its node was shutting down \
+                                              (graceful node shutdown); the pod never ran there.";
 pub(crate) const DELETED_BY_POD_GC: &str =
     "The pod garbage collector deleted the pod: its node no longer exists, or the pod had no node.";
 

@@ -27,18 +27,33 @@ static SENTENCE: LazyLock<[Regex; 3]> = LazyLock::new(|| {
     let patterns = [
         r"\b(?i:pods?) ~(?<namespace>[a-z0-9-]+)/(?<pod>[a-z0-9.-]+)",
         r"\b(?i:pods?)/~(?<pod>[a-z0-9.-]+)~(?: (?:-n|--namespace|in namespace)[ =]~(?<namespace>[a-z0-9-]+))?",
-        r"\b(?i:pod) ~(?<pod>[a-z0-9.]*[0-9-][a-z0-9.-]*)~(?: (?i:was|got|wurde) (?i:evicted)| in (?:(?i:namespace) )?~(?<namespace>[a-z0-9-]+)|:)",
+        r"\b(?i:pod) ~(?<pod>[a-z0-9.]*[0-9-][a-z0-9.-]*)~(?: (?i:was|got|wurde) (?i:evicted)| in (?:(?i:namespace|ns) )?~(?<namespace>[a-z0-9-]+)|:)",
     ];
     patterns.map(with_marks)
 });
+/// The pod that is the subject of a sentence before a message, whatever happened to it.
+static SUBJECT: LazyLock<Regex> = LazyLock::new(|| {
+    with_marks(
+        r"\b(?i:pod) ~(?<pod>[a-z0-9][a-z0-9.]*[0-9-][a-z0-9.-]*)~ (?:was|got|has been|wurde|fue|ha sido|a été)\s",
+    )
+});
+/// Words after `in` that are not namespaces.
+const NO_NAMESPACE_WORDS: [&str; 12] =
+    ["the", "a", "an", "our", "my", "your", "this", "that", "its", "der", "unserem", "dem"];
+/// The name in a line of pairs about a pod, as Grafana's event handler writes it.
+static NAME: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r#"(?:^|\s)name="?(?<pod>[a-z0-9][a-z0-9.-]*)"?(?:\s|$)"#).expect("the pattern is valid")
+});
+static KIND: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r#"(?:^|\s)kind="?Pod"?(?:\s|$)"#).expect("the pattern is valid"));
 /// The pod at the beginning of a line: `shop/web-0: The node was low on …` or `“shop/web-0”`.
 static BEGINNING: LazyLock<Regex> = LazyLock::new(|| {
     with_marks(
-        r"^[\s>•*-]*(?<open>~)(?<namespace>[a-z0-9][a-z0-9-]*)/(?<pod>[a-z0-9][a-z0-9.-]*)(?<close>~:?~)(?:\s|$)",
+        r"^[\s>•*-]*(?:\d+[.)]\s+)?(?<open>~)(?<namespace>[a-z0-9][a-z0-9-]*)/(?<pod>[a-z0-9][a-z0-9.-]*)(?<close>~:?~)(?:\s|$)",
     )
 });
 /// Words at the beginning of a line that are not namespaces: kinds of other objects, and programs.
-const NO_NAMESPACES: [&str; 18] = [
+pub(crate) const NO_NAMESPACES: [&str; 18] = [
     "node",
     "nodes",
     "deploy",
@@ -78,7 +93,8 @@ fn with_marks(pattern: &str) -> Regex {
 
 /// Returns `namespace/name` or the name of the pod that a line names.
 pub(crate) fn pod_in_line(line: &str) -> Option<String> {
-    pod_in_words(line).or_else(|| pod_at_beginning(&OTHERS.replace_all(line, "")))
+    let others = || OTHERS.replace_all(line, "");
+    pod_in_words(line).or_else(|| pod_at_beginning(&others())).or_else(|| pod_of_sentence(&others()))
 }
 
 /// Returns the pod with the namespace that a line names, if the pod has none.
@@ -92,16 +108,29 @@ fn pod_at_beginning(line: &str) -> Option<String> {
     let found = BEGINNING.captures(line)?;
     let (namespace, pod) = (&found["namespace"], found["pod"].trim_end_matches(['.', '-']));
     let is_marked = !found["open"].is_empty() || !found["close"].is_empty();
-    let is_alone = line[found[0].len()..].trim().is_empty();
+    let rest = &line[found[0].len()..];
+    // `shop/web-0 — “The node was low on …”`
+    let is_named =
+        rest.trim_start().starts_with(['—', '–', '-']) && pod.contains(|c: char| "-0123456789".contains(c));
+    let is_alone = rest.trim().is_empty() || (is_named && !rest.contains(char::is_alphanumeric));
     let is_fraction = [namespace, pod].iter().all(|part| !part.contains(|c: char| c.is_ascii_lowercase()));
     let is_other = is_fraction || NO_NAMESPACES.contains(&namespace) || (namespace, pod) == ("n", "a");
     ((is_marked || is_alone) && !is_other).then(|| qualified(Some(namespace), pod))
 }
 
+/// Returns the pod that is the subject of a sentence; `None` if several pods are.
+fn pod_of_sentence(line: &str) -> Option<String> {
+    let mut pods =
+        SUBJECT.captures_iter(line).map(|found| found["pod"].trim_end_matches(['.', '-']).to_owned());
+    let first = pods.next()?;
+    pods.all(|pod| pod == first).then_some(first)
+}
+
 /// Returns `namespace/name` or the name of the pod that a part of a line names.
 pub(crate) fn pod_in_words(line: &str) -> Option<String> {
     let line = OTHERS.replace_all(line, "");
-    if let Some(found) = PAIR.captures(&line) {
+    let named = || NAME.captures(&line).filter(|_| KIND.is_match(&line));
+    if let Some(found) = PAIR.captures(&line).or_else(named) {
         let namespace = NAMESPACE.captures(&line);
         let namespace = namespace.as_ref().map(|found| &found["namespace"]);
         let pod = &found["pod"];
@@ -110,7 +139,13 @@ pub(crate) fn pod_in_words(line: &str) -> Option<String> {
     let found = LOGGED_EVENT.iter().chain(&*SENTENCE).find_map(|pattern| pattern.captures(&line))?;
     let pod = found["pod"].trim_end_matches(['.', '-']);
     let is_name = !pod.is_empty() && !UID.is_match(pod);
-    is_name.then(|| qualified(found.name("namespace").map(|found| found.as_str()), pod))
+    let namespace = found.name("namespace").map(|found| found.as_str());
+    // A path is not a namespace.
+    let namespace = namespace.filter(|namespace| {
+        let after = &line[found.get(0).map_or(0, |found| found.end())..];
+        !NO_NAMESPACE_WORDS.contains(namespace) && !after.starts_with('/')
+    });
+    is_name.then(|| qualified(namespace, pod))
 }
 
 #[cfg(test)]
@@ -134,6 +169,15 @@ mod tests {
             ("shop/web-0: m", Some("shop/web-0")),
             ("shop/web-0 ", Some("shop/web-0")),
             ("pod web-7f in shop: m", Some("shop/web-7f")),
+            ("pod `web-7f` in ns `shop` got kicked", Some("shop/web-7f")),
+            ("pod web-7f in our cluster", Some("web-7f")),
+            ("pod web-7f in monitoring/alerts", Some("web-7f")),
+            ("level=info name=api-1 kind=Pod reason=Evicted msg=", Some("api-1")),
+            ("name=api-1 namespace=prod kind=Pod msg=", Some("prod/api-1")),
+            ("1) shop/web-0 — \"", Some("shop/web-0")),
+            ("2. shop/web-1 - ", Some("shop/web-1")),
+            ("unser Pod payment-0 wurde heute Nacht entfernt, mit folgender Meldung: „", Some("payment-0")),
+            ("Pod web-0 was removed: ", Some("web-0")),
             ("Cancelling deletion of Pod shop/web.", Some("shop/web")),
             ("\"Event occurred\" object=\"shop/web-0\" fieldPath=\"\" kind=\"Pod\"", Some("shop/web-0")),
             (
@@ -141,6 +185,11 @@ mod tests {
                 Some("shop/web-0"),
             ),
             ("\"Event occurred\" object=\"node-3\" kind=\"Node\"", None),
+            ("name=node-3 kind=Node msg=", None),
+            ("container_name=api-1 kind=Pod msg=", None),
+            ("and/or — ", None),
+            ("1) shop/web-0 — see also shop/web-1", None),
+            ("pod web-0 was fine, pod web-1 was removed: ", None),
             // Other objects, a date, and paths.
             ("node/node-3: m", None),
             ("11/24: m", None),

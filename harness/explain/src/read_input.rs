@@ -8,8 +8,9 @@ use regex::Regex;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
+use crate::cut_input::of_cut_objects;
 use crate::document::Document;
-use crate::input::{Input, InputError};
+use crate::input::{Input, InputError, MAX_DESCRIBED};
 use crate::log_line::{is_quoted, unquoted, value_lines};
 use crate::message_text::{cut_after, message_error};
 use crate::text_input::{TextInput, read_lines, read_text};
@@ -21,26 +22,58 @@ impl Input {
     /// # Errors
     /// The text contains none of them; the error has the position where parsing failed.
     pub fn read(text: &str) -> Result<Self, InputError> {
-        if text.trim().is_empty() {
-            return Err(InputError::Empty);
+        let mut input = Self::default();
+        input.add_text(text)?;
+        input.check()?;
+        Ok(input)
+    }
+
+    /// Adds the objects or the messages of a text, such as one of several files.
+    ///
+    /// # Errors
+    /// As for [`Self::read`], but the text may contain only objects that complete others, such as
+    /// Nodes.
+    pub fn add_text(&mut self, text: &str) -> Result<(), InputError> {
+        self.append(read_part(text)?);
+        Ok(())
+    }
+
+    /// Checks that the input contains an object or a text that may be about an eviction.
+    ///
+    /// # Errors
+    /// There are only other objects, of which the error names one.
+    pub fn check(&self) -> Result<(), InputError> {
+        let has_object = self.event_count > 0 || !self.pods.is_empty();
+        if has_object || !self.messages.is_empty() || !self.causes.is_empty() {
+            return Ok(());
         }
-        let text = text.trim_start_matches('\u{feff}');
-        let plain = if is_quoted(text) { unquoted(text) } else { text.into() };
-        let text = plain.as_ref();
-        let starts_as_json = text.trim_start().starts_with(['{', '[']);
-        // YAML may start with a brace, too; errors refer to JSON then.
-        let documents = match starts_as_json {
-            true => json(text).or_else(|error| yaml(text).map_err(|_| error)),
-            false => yaml(text),
-        };
-        match documents {
-            Ok(documents) if documents.iter().any(Document::has_kind) => of_documents(documents),
-            Ok(_) if starts_as_json => of_json_without_kind(text),
-            Ok(_) => of_text(text),
-            // A message parses as an invalid mapping, and a log may contain lines of JSON.
-            Err(error) if HAS_KIND.is_match(text) && !starts_with_json_line(text) => Err(error),
-            Err(_) => of_text(text),
+        let nodes = (!self.nodes.is_empty()).then(|| "a Node".to_owned());
+        let what = nodes.or_else(|| self.others.first().cloned());
+        Err(InputError::Kind(what.unwrap_or_else(|| "an empty list".to_owned())))
+    }
+}
+
+/// Reads one text.
+fn read_part(text: &str) -> Result<Input, InputError> {
+    if text.trim().is_empty() {
+        return Err(InputError::Empty);
+    }
+    let text = text.trim_start_matches('\u{feff}');
+    let plain = if is_quoted(text) { unquoted(text) } else { text.into() };
+    let text = plain.as_ref();
+    let starts_as_json = text.trim_start().starts_with(['{', '[']);
+    // YAML may start with a brace, too; errors refer to JSON then.
+    let documents =
+        if starts_as_json { json(text).or_else(|error| yaml(text).map_err(|_| error)) } else { yaml(text) };
+    match documents {
+        Ok(documents) if documents.iter().any(Document::has_kind) => of_documents(documents),
+        Ok(_) if starts_as_json => of_json_without_kind(text),
+        Ok(_) => of_text(text),
+        // A message parses as an invalid mapping, and a log may contain lines of JSON.
+        Err(error) if HAS_KIND.is_match(text) && !starts_with_json_line(text) => {
+            of_cut_objects(text, &error).ok_or(error)
         }
+        Err(_) => of_text(text),
     }
 }
 
@@ -66,6 +99,7 @@ fn json(text: &str) -> Result<Vec<Document>, InputError> {
         line: error.line(),
         column: error.column(),
         problem: json_problem(&error),
+        is_end: error.is_eof(),
     })
 }
 
@@ -74,6 +108,7 @@ fn yaml(text: &str) -> Result<Vec<Document>, InputError> {
         format: "YAML",
         line,
         column,
+        is_end: problem.contains("unclosed quote"),
         problem: yaml_problem(&problem),
     })
 }
@@ -100,6 +135,7 @@ fn yaml_problem(problem: &str) -> String {
         ("tabs disallowed", "found a tab; YAML is indented with spaces"),
         ("unexpected character", "a value that begins with this character needs quotes"),
         ("unknown anchor", "a value that begins with `*` needs quotes"),
+        ("unclosed quote", "a quote is not closed"),
         ("multiline quoted scalar", "a quote is not closed, or its next line is not indented"),
     ];
     match known.into_iter().find(|(part, _)| problem.contains(part)) {
@@ -114,11 +150,8 @@ fn of_documents(documents: Vec<Document>) -> Result<Input, InputError> {
     for document in documents {
         document.add_to(&mut input, &mut others)?;
     }
-    if input.event_count == 0 && input.pods.is_empty() {
-        let nodes = (!input.nodes.is_empty()).then(|| "a Node".to_owned());
-        let what = nodes.or_else(|| others.first().cloned()).unwrap_or_else(|| "an empty list".to_owned());
-        return Err(InputError::Kind(what));
-    }
+    others.truncate(MAX_DESCRIBED);
+    input.others = others;
     Ok(input)
 }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use evictlab_rules::quantity::{KIB, MIB, Quantity};
 use evictlab_rules::threshold::Resource;
 
-use crate::explanation::{ContainerReport, Explanation};
+use crate::explanation::Explanation;
 
 /// Titles of the sections of an explanation.
 pub const TITLES: [&str; 4] = ["containers", "consistency", "matching known bugs", "missing input"];
@@ -26,6 +26,23 @@ pub fn amount(value: i64, resource: Resource) -> String {
     }
 }
 
+/// Formats an amount from a message: as the message prints it if that is as short, so that a reader
+/// finds it again.
+pub(crate) fn printed_amount(quantity: &Quantity, resource: Resource) -> String {
+    let printed = quantity.to_string();
+    let is_short = printed.ends_with("Mi") || printed.ends_with("Gi") || printed.ends_with("Ti");
+    if is_short { printed } else { difference(quantity.value(), resource) }
+}
+
+/// Formats an amount that is in no message, in Gi if it has no fraction.
+pub(crate) fn difference(value: i64, resource: Resource) -> String {
+    let is_bytes = !matches!(resource, Resource::Inodes | Resource::Pids);
+    if is_bytes && value > 0 && value % (1 << 30) == 0 {
+        return format!("{}Gi", value >> 30);
+    }
+    amount(value, resource)
+}
+
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let unnamed = if self.is_about_process { "A process outside of pods" } else { "A pod" };
@@ -38,7 +55,7 @@ impl fmt::Display for Explanation {
             writeln!(f, "  {sentence}")?;
         }
         let [containers, consistency, known_bugs, missing] = TITLES;
-        section(f, containers, &rows(&self.containers))?;
+        section(f, containers, &rows(self))?;
         let checks: Vec<String> = self
             .checks
             .iter()
@@ -66,31 +83,38 @@ fn section(f: &mut fmt::Formatter<'_>, title: &str, lines: &[String]) -> fmt::Re
     lines.iter().try_for_each(|line| writeln!(f, "    {line}"))
 }
 
-/// Containers in aligned columns.
-fn rows(containers: &[ContainerReport]) -> Vec<String> {
+/// The pod, if the message states its usage, and the containers, in aligned columns.
+fn rows(explanation: &Explanation) -> Vec<String> {
     let value =
         |quantity: &Option<Quantity>| quantity.as_ref().map_or_else(|| "–".to_owned(), Quantity::to_string);
-    let cells: Vec<[String; 4]> = containers
-        .iter()
-        .map(|report| {
-            [
-                if report.named { "named" } else { "not named" }.to_owned(),
-                report.kind.map_or_else(
-                    || report.name.clone(),
-                    |kind| format!("{} ({})", report.name, kind.as_str()),
-                ),
-                format!("usage {}", value(&report.usage)),
-                format!("request {}", value(&report.request)),
-            ]
-        })
-        .collect();
-    let width = |column: usize| cells.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let pod = explanation.pod_level.iter().map(|pod| {
+        let cells = [
+            "named".to_owned(),
+            format!("{} (pod)", pod.name),
+            format!("usage {}", pod.usage),
+            format!("request {}", pod.request),
+        ];
+        (cells, pod.why.as_str())
+    });
+    let containers = explanation.containers.iter().map(|report| {
+        let cells = [
+            if report.named { "named" } else { "not named" }.to_owned(),
+            report
+                .kind
+                .map_or_else(|| report.name.clone(), |kind| format!("{} ({})", report.name, kind.as_str())),
+            format!("usage {}", value(&report.usage)),
+            format!("request {}", value(&report.request)),
+        ];
+        (cells, report.why.as_str())
+    });
+    let rows: Vec<([String; 4], &str)> = pod.chain(containers).collect();
+    let width = |column: usize| rows.iter().map(|(row, _)| row[column].chars().count()).max().unwrap_or(0);
     let widths = [width(0), width(1), width(2), width(3)];
-    let line = |(row, report): (&[String; 4], &ContainerReport)| {
+    let line = |(row, why): &([String; 4], &str)| {
         let padded = row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}"));
-        format!("{}  {}", padded.collect::<Vec<_>>().join("  "), report.why)
+        format!("{}  {why}", padded.collect::<Vec<_>>().join("  "))
     };
-    cells.iter().zip(containers).map(line).collect()
+    rows.iter().map(line).collect()
 }
 
 #[cfg(test)]

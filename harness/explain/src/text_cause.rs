@@ -6,6 +6,7 @@ use regex::Regex;
 
 use crate::other_causes::{
     DELETED_BY_POD_GC, NODE_SHUT_DOWN, NOT_AN_EVICTION, PREEMPTED_BY_KUBELET, PREEMPTED_BY_SCHEDULER,
+    REJECTED_AT_SHUTDOWN,
 };
 
 /// The progress of an eviction through the Eviction API.
@@ -43,12 +44,17 @@ static CAUSES: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
             "^Preempted: |Preempted by (?:a )?pod\\b|Preempted by \\S+ on node|default-scheduler: preempting to accommodate|PreemptionByScheduler",
             PREEMPTED_BY_SCHEDULER,
         ),
-        ("imminent node shutdown|node is shutting down|^NodeShutdown\\b", NODE_SHUT_DOWN),
+        (
+            "rejected as the node is shutting down|not admitting any new pods|^NodeShutdown\\b",
+            REJECTED_AT_SHUTDOWN,
+        ),
+        ("imminent node shutdown|node is shutting down", NODE_SHUT_DOWN),
         (
             "EvictedByVPA|Pod was evicted by VPA Updater",
             "The Vertical Pod Autoscaler evicted the pod, to start it with other requests.",
         ),
-        ("pod eviction from \\S+ node by \\S*descheduler", "The descheduler evicted the pod."),
+        ("pod (?:eviction|evicted) from \\S+ node by \\S*descheduler", "The descheduler evicted the pod."),
+        ("deleting pod for node scale down", "The cluster autoscaler evicts the pod, to remove its node."),
         ("violate the pod's disruption budget", REFUSED),
         ("Eviction API: evicting|EvictionByEvictionAPI|^pod/\\S+ evicted$", EVICTED),
         ("evicting pod \\S+/\\S+", ATTEMPTED),

@@ -9,22 +9,25 @@ use serde_json::Value;
 
 use crate::describe::{EVENT, described_pods};
 use crate::kernel_log::KernelLog;
-use crate::kubelet_log::KubeletLog;
+use crate::kubelet_log::{KubeletLog, LoggedEviction};
+use crate::line_context::{LineContext, node_in_line};
 use crate::log_line::{LogLine, log_lines, unquoted};
 use crate::message_text::{MessageEnd, find_messages, join_lines};
 use crate::objects::qualified;
 use crate::other_causes::unknown_eviction;
 use crate::pod_in_line::{pod_in_line, pod_in_words, with_namespace};
 use crate::table::TableColumns;
+use crate::text_case::without_capitals;
 use crate::text_cause::{ApiEviction, Cause, cause_in_text, is_node_pressure};
 
-/// Escape sequences of terminals, such as colours.
+/// Escape sequences of terminals, such as colors.
 static ESCAPE: LazyLock<Regex> =
     LazyLock::new(|| Regex::new("\u{1b}\\[[0-9;?]*[A-Za-z]").expect("the pattern is valid"));
-/// A row of `kubectl get events`, with or without the namespace and the columns of `-o wide`.
+/// A row of `kubectl get events`, with or without the namespace, the age, and the columns of
+/// `-o wide`.
 static EVENT_ROW: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
-        r"^\s*(?:(?<namespace>[a-z0-9.-]+)\s+)?\S+(?: ago)?(?: \(x\d+ over \S+\))?\s+(?:Normal|Warning)\s+(?<reason>[A-Za-z]+)\s+(?i:pod)/(?<pod>[a-z0-9.-]+)\s+(?<message>.*)$",
+        r"^\s*(?:(?:(?<namespace>[a-z0-9.-]+)\s+)?\S+(?: ago)?(?: \(x\d+ over \S+\))?\s+)?(?:Normal|Warning)\s+(?<reason>[A-Za-z]+)\s+(?i:pod)/(?<pod>[a-z0-9.-]+)\s+(?<message>.*)$",
     )
     .expect("the pattern is valid")
 });
@@ -41,6 +44,8 @@ static POD_ROW: LazyLock<Regex> = LazyLock::new(|| {
 pub(crate) struct TextMessage {
     /// `namespace/name` or the name of the pod, if the text has it.
     pub pod: Option<String>,
+    /// Name of the node, if the text has it.
+    pub node: Option<String>,
     pub message: EvictionMessage,
     pub end: MessageEnd,
 }
@@ -50,6 +55,8 @@ pub(crate) struct TextMessage {
 pub(crate) struct TextCause {
     /// `namespace/name` or the name of the pod, if the text has it.
     pub pod: Option<String>,
+    /// Name of the node, if the text has it.
+    pub node: Option<String>,
     /// The cause in sentences.
     pub why: Vec<String>,
     /// `None` if the text is not about the Eviction API.
@@ -78,12 +85,16 @@ impl TextInput {
 /// Reads a text.
 pub(crate) fn read_text(text: &str) -> TextInput {
     let text = ESCAPE.replace_all(text, "");
+    // Word processors and web pages write no-break spaces.
+    let text = if text.contains('\u{a0}') { text.replace('\u{a0}', " ") } else { text.into_owned() };
+    let text = without_capitals(text);
     let text = join_lines(&unquoted(&text));
     let mut reader = TextReader::default();
     let (pods, rest) = described_pods(&text);
     for pod in pods {
         for event in &pod.events {
-            reader.read_event(Some(pod.name.clone()), event.source.as_deref(), &event.reason, &event.message);
+            let facts = LineFacts { pod: Some(pod.name.clone()), node: pod.node.clone() };
+            reader.read_event(facts, event.source.as_deref(), &event.reason, &event.message);
         }
         reader.input.pods.push(pod.object);
     }
@@ -106,77 +117,113 @@ struct TextReader {
     kernel: KernelLog,
     /// Columns of the table that the lines are rows of.
     table: Option<TableColumns>,
+    /// The pod that the lines before name.
+    context: LineContext,
+}
+
+/// What a line, or the wrapping around it, states about an event besides its message.
+#[derive(Clone, Debug, Default)]
+struct LineFacts {
+    pod: Option<String>,
+    node: Option<String>,
 }
 
 impl TextReader {
-    fn read_line(&mut self, LogLine { pod, text }: &LogLine<'_>) {
+    fn read_line(&mut self, LogLine { pod, node, text }: &LogLine<'_>) {
         let line = text.as_ref();
-        if self.kubelet.read(line) || self.kernel.read(line) {
+        let node = node.clone().or_else(|| node_in_line(line));
+        if self.kubelet.read(line, node.as_deref()) || self.kernel.read(line) {
             return;
         }
         if let Some(columns) = TableColumns::of_header(line) {
             self.table = Some(columns);
             return;
         }
+        let mut facts = LineFacts { pod: pod.clone(), node };
         if let Some(row) = EVENT_ROW.captures(line) {
             let pod = qualified(row.name("namespace").map(|found| found.as_str()), &row["pod"]);
-            self.read_event(Some(pod), None, &row["reason"], &row["message"]);
+            facts.pod = Some(self.with_namespace_of_row(pod, line));
+            self.read_event(facts, None, &row["reason"], &row["message"]);
         } else if let Some(row) = POD_ROW.captures(line) {
             let pod = qualified(row.name("namespace").map(|found| found.as_str()), &row["pod"]);
-            if !self.read_message(Some(&pod), line) {
+            facts.pod = Some(pod.clone());
+            if !self.read_message(&facts, line) {
                 self.read_pod_row(pod, &row["pod"], &row["status"]);
             }
         } else if let Some(row) = EVENT.captures(line) {
-            self.read_event(pod.clone(), Some(&row["source"]), &row["reason"], &row["message"]);
-        } else if !self.read_message(pod.as_deref(), line) {
+            facts.node = facts.node.or_else(|| row.name("host").map(|host| host.as_str().to_owned()));
+            let source = row.name("source").map(|source| source.as_str());
+            self.read_event(facts, source, &row["reason"], &row["message"]);
+        } else if !self.read_message(&facts, line) {
             match cause_in_text(line) {
-                Some(cause) => self.add_cause(pod.clone().or_else(|| pod_in_line(line)), cause),
+                Some(cause) => {
+                    let named = facts.pod.take().or_else(|| self.pod_of_row(line));
+                    facts.pod = named.or_else(|| pod_in_line(line));
+                    self.add_cause(facts, cause);
+                }
                 None if is_node_pressure(line) && self.input.node_pressure.is_none() => {
                     self.input.node_pressure = Some(line.trim().to_owned());
                 }
                 None => {}
             }
         }
+        self.context.read(line);
     }
 
-    /// Reads an event, such as a row of a table. `pod`: the pod that it is about, if known.
-    fn read_event(&mut self, pod: Option<String>, source: Option<&str>, reason: &str, message: &str) {
+    fn pod_of_row(&self, line: &str) -> Option<String> {
+        self.table.as_ref().and_then(|table| table.pod(line))
+    }
+
+    /// Adds the namespace that a column of the row has.
+    fn with_namespace_of_row(&self, pod: String, line: &str) -> String {
+        let in_row = self.pod_of_row(line);
+        let is_same = |found: &String| found.split_once('/').is_some_and(|(_, name)| name == pod);
+        in_row.filter(is_same).unwrap_or(pod)
+    }
+
+    /// Reads an event, such as a row of a table.
+    fn read_event(&mut self, mut facts: LineFacts, source: Option<&str>, reason: &str, message: &str) {
         let event = format!("{reason}: {message}");
-        if self.read_message(pod.as_deref(), message) {
+        if self.read_message(&facts, message) {
             return;
         }
         if let Some(cause) = cause_in_text(&event) {
-            let pod = pod.map(|pod| with_namespace(pod, message));
-            self.add_cause(pod.or_else(|| pod_in_line(&event)), cause);
+            let pod = facts.pod.take().map(|pod| with_namespace(pod, message));
+            facts.pod = pod.or_else(|| pod_in_line(&event));
+            self.add_cause(facts, cause);
         } else if reason == "Evicted" {
-            self.add_statement(pod, unknown_eviction(source, message));
+            self.add_statement(facts, unknown_eviction(source, message));
         } else if is_node_pressure(&event) && self.input.node_pressure.is_none() {
             self.input.node_pressure = Some(event);
         }
     }
 
     fn read_pod_row(&mut self, pod: String, name: &str, status: &str) {
+        let facts = LineFacts { pod: Some(pod), node: None };
         if status == "Evicted" {
             let why = format!(
                 "The table states that the kubelet evicted the pod, and not why: kubectl get pod {name} -o yaml"
             );
-            self.add_statement(Some(pod), why);
+            self.add_statement(facts, why);
         } else if let Some(cause) = cause_in_text(status) {
-            self.add_cause(Some(pod), cause);
+            self.add_cause(facts, cause);
         }
     }
 
     /// Reads the eviction messages of a line; returns whether the line has one.
-    fn read_message(&mut self, pod: Option<&str>, line: &str) -> bool {
+    fn read_message(&mut self, facts: &LineFacts, line: &str) -> bool {
         let found = find_messages(line);
         if let [first, ..] = &found[..] {
-            let in_row = || self.table.as_ref().and_then(|table| table.pod(line));
-            let pod = pod.map(str::to_owned).or_else(in_row).or_else(|| {
+            let before = &line[..first.range.start];
+            let pod = facts.pod.clone().or_else(|| self.pod_of_row(line)).or_else(|| {
                 // Words of the message are not names.
-                pod_in_line(&line[..first.range.start]).or_else(|| pod_in_words(&line[first.range.end..]))
+                let in_line = pod_in_line(before).or_else(|| pod_in_words(&line[first.range.end..]));
+                in_line.or_else(|| self.context.pod(before))
             });
+            let node = facts.node.clone().or_else(|| node_in_line(before));
             self.input.messages.extend(found.iter().map(|found| TextMessage {
                 pod: pod.clone(),
+                node: node.clone(),
                 message: found.message.clone(),
                 end: found.end.clone(),
             }));
@@ -184,12 +231,12 @@ impl TextReader {
         !found.is_empty()
     }
 
-    fn add_cause(&mut self, pod: Option<String>, Cause { why, api_eviction }: Cause) {
-        self.input.causes.push(TextCause { pod, why: vec![why], api_eviction, ..TextCause::default() });
+    fn add_cause(&mut self, LineFacts { pod, node }: LineFacts, Cause { why, api_eviction }: Cause) {
+        self.input.causes.push(TextCause { pod, node, why: vec![why], api_eviction, ..TextCause::default() });
     }
 
-    fn add_statement(&mut self, pod: Option<String>, why: String) {
-        self.input.causes.push(TextCause { pod, why: vec![why], ..TextCause::default() });
+    fn add_statement(&mut self, LineFacts { pod, node }: LineFacts, why: String) {
+        self.input.causes.push(TextCause { pod, node, why: vec![why], ..TextCause::default() });
     }
 
     /// Returns what the lines state, each statement once.
@@ -200,8 +247,9 @@ impl TextReader {
             is_about_process: kill.is_outside_of_pods,
             ..TextCause::default()
         });
-        self.input.causes.extend(evictions.map(|(pod, why)| TextCause {
+        self.input.causes.extend(evictions.map(|LoggedEviction { pod, node, why }| TextCause {
             pod: Some(pod),
+            node,
             why,
             ..TextCause::default()
         }));

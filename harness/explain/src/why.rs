@@ -4,7 +4,7 @@ use evictlab_rules::message::{EvictionMessage, NodePressure};
 use evictlab_rules::threshold::{Resource, Signal};
 
 use crate::message_text::MessageEnd;
-use crate::text::amount;
+use crate::text::{difference, printed_amount};
 
 /// Maximum number of characters of a text that could not be read.
 const MAX_QUOTED: usize = 120;
@@ -82,18 +82,21 @@ fn threshold_sentence(pressure: &NodePressure, end: &MessageEnd) -> String {
         return format!("The node was low on {name} ({signals}). {message}");
     };
     let [available, threshold] =
-        [&clause.available, &clause.quantity].map(|quantity| amount(quantity.value(), resource));
+        [&clause.available, &clause.quantity].map(|quantity| printed_amount(quantity, resource));
     let short = clause.quantity.value().saturating_sub(clause.available.value());
-    match short > 0 {
-        true => format!(
+    if short > 0 {
+        format!(
             "The node was low on {name}: {available} available, {} below the threshold of {threshold} \
              ({signals}).",
-            amount(short, resource)
-        ),
-        false => format!(
+            difference(short, resource)
+        )
+    } else {
+        format!(
             "The message states that the node was low on {name}, but {available} available is not below \
-             the threshold of {threshold} ({signals})."
-        ),
+             the threshold of {threshold} ({signals}). A threshold that was met stays met until \
+             evictionMinimumReclaim is available in addition; without this setting, the amounts \
+             contradict the message."
+        )
     }
 }
 
@@ -114,6 +117,11 @@ fn ranking_sentence(pressure: &NodePressure, end: &MessageEnd) -> String {
             "{FIRST} The message may name more containers that exceed their requests; the rest could not \
              be read: {:?}.",
             quoted(rest)
+        ),
+        (0, _, MessageEnd::Whole) if pressure.pod.is_some() => format!(
+            "The message states the usage of the whole pod, as it has a pod-level request. No container is \
+             named: each was within its own request when the kubelet measured it, or the kubelet had no \
+             statistics of it. {FIRST}"
         ),
         (0, _, MessageEnd::Whole) => format!(
             "No container is named: each was within its request when the kubelet measured it, or the \

@@ -853,3 +853,312 @@ fn other_text_is_refused_in_plain_words() {
         assert!(error.contains(expected), "{text}: {error}");
     }
 }
+
+/// Rows of events without an age: no word of the message is the component that sent the event.
+#[test]
+fn rows_of_events_need_no_age() {
+    let not_foreign = "evicted the pod, with the message";
+    let volume = "Usage of EmptyDir volume \"data\" exceeds the limit \"1Gi\".";
+    let container = "Container main exceeded its local ephemeral storage limit \"1Gi\".";
+    let pod = "Pod ephemeral local storage usage exceeds the total limit of containers 2Gi. ";
+    let low = "web-0\n  The node was low on memory: 86Mi available";
+    let rows = [
+        (format!("Warning   Evicted   pod/web-0   {LOW}"), low, not_foreign),
+        (format!("Warning Evicted pod/web-0 {LOW}"), low, not_foreign),
+        (
+            format!("TYPE   REASON   OBJECT   MESSAGE\nWarning   Evicted   pod/web-0   {LOW}"),
+            low,
+            not_foreign,
+        ),
+        (
+            format!(
+                "NAMESPACE   TYPE   REASON   OBJECT   MESSAGE\nshop   Warning   Evicted   pod/web-0   {LOW}"
+            ),
+            "shop/web-0\n  The node was low",
+            not_foreign,
+        ),
+        (format!("Warning   Evicted   pod/web-0   {LOW}").replace(' ', "\u{a0}"), low, "\u{a0}"),
+        (format!("Warning  Evicted  {LOW}"), "14Mi below", not_foreign),
+        (format!("Warning  Evicted  5m  {LOW}"), "14Mi below", not_foreign),
+        (format!("Warning Evicted pod/web-0 {volume}"), "web-0\n  The emptyDir volume data", not_foreign),
+        (format!("Warning Evicted web-0 {container}"), "logs of container main exceeded", not_foreign),
+        (format!("Warning Evicted 5m {container}"), "logs of container main exceeded", not_foreign),
+        (format!("Warning   Evicted   pod/web-0   {pod}"), "web-0\n  The pod's writable layers", not_foreign),
+        (format!("Warning  Evicted  <unknown>  kubelet  {LOW}"), "14Mi below", not_foreign),
+        ("Warning  Evicted  3m10s  The pod was moved.".to_owned(), "not a complete one", "The evicted"),
+        (
+            "Warning  Evicted  3m (x2 over 4m)  karpenter  Evicted pod: Drifted".to_owned(),
+            "karpenter evicted the pod",
+            "",
+        ),
+    ];
+    assert_explained(&rows);
+}
+
+#[test]
+fn the_usage_of_the_whole_pod_is_reported() {
+    let pod = |usage: &str, rest: &str| {
+        format!(
+            "The node was low on resource: memory. Threshold quantity: 100Mi, available: 61Mi. Pod web-0 was using {usage}, request is 512Mi, has larger consumption of memory. {rest}"
+        )
+    };
+    let container = "Container api was using 300Mi, request is 0, has larger consumption of memory. ";
+    let row = "named  web-0 (pod)  usage 900Mi  request 512Mi  388Mi above its pod-level request";
+    let event = |message: &str| {
+        format!(
+            "{{kind: Event, reason: Evicted, message: '{message}', involvedObject: {{kind: Pod, namespace: shop, name: web-0}}}}\n"
+        )
+    };
+    let no_statistics = "no statistics of the pod";
+    let rows = [
+        (pod("900Mi", ""), "web-0\n  The node was low on memory: 61Mi available", no_statistics),
+        (pod("900Mi", ""), row, "A pod"),
+        (pod("900Mi", container), row, "No container is named"),
+        (event(&pod("900Mi", "")), "shop/web-0\n", no_statistics),
+        (event(&pod("900Mi", "")), row, ""),
+        (pod("400Mi", ""), "request 512Mi  named although its usage does not exceed", "above its pod-level"),
+        (
+            format!("evicted from shop/web-0: {}", pod("900Mi", "")),
+            "usage of the whole pod, as it has a pod-level request",
+            "",
+        ),
+    ];
+    assert_explained(&rows);
+    let all = explain(&Input::read(&pod("900Mi", "")).unwrap(), None).unwrap();
+    let report = all[0].pod_level.as_ref().unwrap();
+    assert_eq!((report.usage.to_string(), report.request.to_string()), ("900Mi".into(), "512Mi".into()));
+}
+
+/// Every kubelet writes these records.
+#[test]
+fn records_of_every_kubelet_are_consistent() {
+    let records = |event: &str, status: &str| {
+        format!(
+            "kind: Event\nreason: Evicted\nmessage: '{event}'\ninvolvedObject: {{kind: Pod, namespace: shop, name: a}}\n---\nkind: Pod\nmetadata: {{namespace: shop, name: a}}\nstatus: {{phase: Failed, reason: Evicted, message: '{status}'}}\n"
+        )
+    };
+    let rejected = "The node had condition: [DiskPressure]. ";
+    let both = "The node had condition: [DiskPressure MemoryPressure]. ";
+    let reclaimed =
+        "The node was low on resource: memory. Threshold quantity: 15835Mi, available: 16702971669. ";
+    let repeats = "✓ the pod's status message repeats the event";
+    let rows = [
+        (records(rejected, &format!("Pod was rejected: {rejected}")), repeats, "violated"),
+        (records(both, &format!("Pod was rejected: {both}")), repeats, "violated"),
+        (records(rejected, &format!("Pod {rejected}")), repeats, "violated"),
+        (records(rejected, &format!("Pod was rejected: {both}")), "✗ violated: the pod's status message", ""),
+        (records(reclaimed, reclaimed), "stays met until evictionMinimumReclaim is available", "violated"),
+        (reclaimed.to_owned(), "stays met until evictionMinimumReclaim is available", "violated"),
+        (records(LOW, LOW), "✓ the available amount is below the threshold", "evictionMinimumReclaim"),
+    ];
+    assert_explained(&rows);
+}
+
+#[test]
+fn pods_rejected_by_a_node_that_shuts_down_did_not_run() {
+    let pod = |reason: &str, message: &str, more: &str| {
+        format!(
+            "kind: Pod\nmetadata: {{name: a}}\nstatus: {{phase: Failed, reason: {reason}, message: '{message}'{more}}}\n"
+        )
+    };
+    let (rejected, never_ran) = ("rejected as the node is shutting down.", "the pod never ran there");
+    let ended = "Pod was terminated in response to imminent node shutdown.";
+    let ran = ", containerStatuses: [{name: c, containerID: 'containerd://4f1c', state: {terminated: {reason: Completed, startedAt: '2026-01-05T10:00:00Z'}}}]";
+    let rows = [
+        (pod("NodeShutdown", &format!("Pod was {rejected}"), ""), never_ran, "was shut down"),
+        (pod("NodeShutdown", &format!("Pod was {rejected}"), ran), "The kubelet rejected the pod", never_ran),
+        (format!("Warning  NodeShutdown  10s  kubelet  Pod was {rejected}"), never_ran, "was shut down"),
+        (pod("Terminated", ended, ""), "The pod's node was shut down", "rejected"),
+        (
+            pod("Shutdown", "Node is in progress of shutting down, not admitting any new pods", ""),
+            never_ran,
+            "was shut down",
+        ),
+        (ended.to_owned(), "The pod's node was shut down", "rejected"),
+    ];
+    assert_explained(&rows);
+}
+
+#[test]
+fn pods_are_found_in_the_text_around_a_message() {
+    let two = format!("POD                 MSG\netl-28391-xk2p9     {LOW}\nweb-0    {}", &LOW[..85]);
+    let alert = format!(
+        "Labels:\n - alertname = KubePodEvicted\n - namespace = prod\n - pod = api-9\nAnnotations:\n - message = {LOW}\n"
+    );
+    let rows = [
+        (two.clone(), "etl-28391-xk2p9\n", "A pod"),
+        (two, "web-0\n", "A pod"),
+        (
+            format!("NS   POD     REASON    MESSAGE\nbatch   etl-1   Evicted   {LOW}"),
+            "batch/etl-1\n",
+            "A pod",
+        ),
+        (
+            format!("NAMESPACE   NAME    REASON    MESSAGE\nshop   web-0   Evicted   {LOW}"),
+            "shop/web-0\n",
+            "A pod",
+        ),
+        (format!("NAME    STATUS   REASON    MESSAGE\nweb-0   Failed   Evicted   {LOW}"), "web-0\n", "A pod"),
+        (
+            "POD     MESSAGE\nweb-0   Preempted in order to admit critical pod".to_owned(),
+            "web-0\n  The kubelet preempted",
+            "A pod",
+        ),
+        (
+            format!(
+                "ts=1 level=info name=api-1 kind=Pod action=Evicted reason=Evicted sourcehost=n1 msg=\"{LOW} \""
+            ),
+            "api-1 on node n1\n",
+            "A pod",
+        ),
+        (alert.clone(), "prod/api-9\n", "A pod"),
+        (alert.replace(" - pod", " - exported_pod"), "\napi-9", "A pod"),
+        (
+            format!("hey, pod `checkout-66c4` in ns `shop` got kicked, k9s says:\n> {LOW}\nany ideas?"),
+            "shop/checkout-66c4\n",
+            "A pod",
+        ),
+        (format!("1) shop/web-0 — \"{LOW} \"\n2) shop/web-1 — \"{} \"", &LOW[..85]), "shop/web-1\n", "A pod"),
+        (
+            format!("unser Pod payment-0 wurde heute Nacht entfernt, mit folgender Meldung: „{LOW}“"),
+            "payment-0\n",
+            "A pod",
+        ),
+        (format!("pods shop/web-0 and shop/web-1:\n{LOW}"), "A pod", "web-0"),
+        (format!("Pod shop/web-0 was moved to node-3.\n{LOW}"), "A pod", "web-0"),
+        (format!("name=node-3 kind=Node msg=\"{LOW} \""), "A pod", "node-3"),
+    ];
+    // The exported label has no namespace: that of the exporter is not its own.
+    let rows: Vec<_> =
+        rows.into_iter().map(|(text, expected, absent)| (text, expected.trim_start(), absent)).collect();
+    assert_explained(&rows);
+}
+
+#[test]
+fn objects_that_are_cut_are_explained_by_their_message() {
+    let cut = "only the eviction message was read";
+    let yaml = format!(
+        "apiVersion: v1\nkind: Pod\nmetadata:\n  name: web-0\n  namespace: shop\nspec:\n  nodeName: n1\nstatus:\n  message: \"{LOW}"
+    );
+    let json = format!(
+        "{{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{{\"name\":\"web-0\",\"namespace\":\"shop\"}},\"status\":{{\"phase\":\"Failed\",\"message\":\"{LOW} \",\"startTime\":\"2026-01"
+    );
+    let folded = yaml
+        .replace("Threshold quantity", "Threshold\n    quantity")
+        .replace("request is", "request\n    is");
+    let list = format!("{{\"kind\": \"List\", \"items\": [{{\"kind\": \"Pod\"}}, {json}");
+    let event = format!(
+        "{{\"kind\": \"Event\", \"involvedObject\": {{\"kind\": \"Pod\", \"name\": \"a\"}}, \"message\": \"{LOW}\", \"rea"
+    );
+    let rows = [
+        (yaml.clone(), "shop/web-0 on node n1\n", "A pod"),
+        (yaml.clone(), cut, ""),
+        (yaml.clone(), "2245Mi above its request", "consistency"),
+        (folded, "shop/web-0 on node n1\n  The node was low on memory: 86Mi available", "A pod"),
+        (yaml[..yaml.len() - 30].to_owned(), "The message is shortened", "No container is named"),
+        (format!("{yaml}\"\n  pha"), "shop/web-0 on node n1\n", "A pod"),
+        // The reason is missing.
+        (format!("{yaml}\"\n  phase: Failed\n"), "shop/web-0 on node n1\n  The node was low", "A pod"),
+        (json, "shop/web-0\n  The node was low", "A pod"),
+        (list, "A pod\n  The node was low", "web-0"),
+        (event, "a\n  The node was low", "A pod"),
+    ];
+    assert_explained(&rows);
+    let broken = format!("kind: Pod\nmetadata:\n  name: a\n b: c\nstatus:\n  message: '{LOW}'\n");
+    let error = Input::read(&broken).unwrap_err().to_string();
+    assert!(error.contains("line 4, column 2"), "an error within the text is reported: {error}");
+}
+
+#[test]
+fn lines_about_pods_that_the_kubelet_and_others_chose_are_explained() {
+    let log = |text: &str| format!("I0105 10:16:50.001000    1123 eviction_manager.go:614] {text}");
+    let critical = log("\"Eviction manager: cannot evict a critical pod\" pod=\"kube-system/etcd-node-a\"");
+    let evicted = log("\"Eviction manager: pod is evicted successfully\" pod=\"shop/web\"");
+    let condition = |message: &str| {
+        format!(
+            "kind: Pod\nmetadata: {{name: p, namespace: d}}\nstatus: {{phase: Succeeded, conditions: [{{type: DisruptionTarget, status: 'True', reason: TerminationByKubelet, message: '{message}'}}]}}\n"
+        )
+    };
+    let rows = [
+        (critical.clone(), "kube-system/etcd-node-a\n  The kubelet did not evict the pod", "A pod"),
+        (format!("{critical}\n{evicted}"), "shop/web\n  The kubelet evicted the pod", "did not evict"),
+        (
+            log("\"Eviction manager: pod failed to evict\" err=\"timed out\" pod=\"shop/web-0\""),
+            "shop/web-0\n  The kubelet chose the pod for eviction, and failed to terminate it, as its log states: timed out.",
+            "evicted the pod",
+        ),
+        (
+            "Normal  Descheduled  2m  sigs.k8s.io/descheduler  pod evicted from ip-10-0-0-1 node by sigs.k8s.io/descheduler".to_owned(),
+            "The descheduler evicted the pod",
+            "",
+        ),
+        (
+            "Normal  ScaleDown  9m  cluster-autoscaler  deleting pod for node scale down".to_owned(),
+            "The cluster autoscaler evicts the pod, to remove its node",
+            "",
+        ),
+        (LOW.to_uppercase(), "named  web  usage 4395616Ki  request 2Gi  2245Mi above its request", "A node"),
+        (condition(LOW), "d/p\n  The node was low on memory: 86Mi available", ""),
+        (condition(LOW), "gets phase Succeeded (since 1.27)", "status is Evicted"),
+    ];
+    assert_explained(&rows);
+    let other = condition("Pod was preempted by Kubelet to accommodate a critical pod.");
+    assert!(explain(&Input::read(&other).unwrap(), None).is_err(), "not an eviction");
+}
+
+#[test]
+fn nodes_of_logs_and_events_are_reported() {
+    let evicted =
+        "eviction_manager.go:627] \"Eviction manager: pod is evicted successfully\" pod=\"shop/web\"";
+    let old = |first: &str| {
+        format!(
+            "Jan 05 10:16:48 worker-2 kubelet[1123]: W0105 10:16:48.1 1123 eviction_manager.go:340] eviction manager: {first} memory\nJan 05 10:16:50 worker-2 kubelet[1123]: I0105 10:16:50.1 1123 eviction_manager.go:592] eviction manager: pod a_shop(9b5c) is evicted successfully"
+        )
+    };
+    let rows = [
+        (
+            format!("Jan 05 10:16:50 worker-2 kubelet[1123]: I0105 10:16:50.1 1123 {evicted}"),
+            "shop/web on node worker-2\n",
+            "",
+        ),
+        (
+            format!(
+                "shop   4m   Warning   Evicted   pod/api-0      kubelet, node-7   {LOW}   4m   1   api-0.17a"
+            ),
+            "shop/api-0 on node node-7\n",
+            "",
+        ),
+        (format!("Warning  Evicted  3m  kubelet, node-7  {LOW}"), "A pod on node node-7\n", ""),
+        (
+            format!(
+                "{{\"reason\":\"Evicted\",\"message\":\"{LOW} \",\"source\":{{\"component\":\"kubelet\",\"host\":\"n1\"}},\"involvedObject\":{{\"kind\":\"Pod\",\"name\":\"a\"}}}}"
+            ),
+            "a on node n1\n",
+            "",
+        ),
+        (format!("Jan 05 10:16:50 logs-1 exporter[7]: {LOW}"), "A pod\n", "logs-1"),
+        (
+            old("must evict pod(s) to reclaim"),
+            "shop/a on node worker-2\n  The kubelet evicted the pod to reclaim memory",
+            "",
+        ),
+        (old("attempting to reclaim"), "The kubelet evicted the pod to reclaim memory", ""),
+    ];
+    assert_explained(&rows);
+}
+
+#[test]
+fn amounts_are_those_of_the_message() {
+    let low = "The node was low on resource: memory. Threshold quantity: 10Gi, available: 9Gi. ";
+    let rows = [
+        (low.to_owned(), "9Gi available, 1Gi below the threshold of 10Gi", "Mi"),
+        (low.replace("9Gi", "9728Mi"), "9728Mi available, 512Mi below the threshold of 10Gi", ""),
+        (low.replace("9Gi", "9961472Ki"), "9728Mi available", ""),
+        (
+            "Killed process 4242 (java) total-vm:9kB, anon-rss:2000kB, file-rss:0kB".to_owned(),
+            "It used 2000 KiB",
+            "",
+        ),
+    ];
+    assert_explained(&rows);
+}

@@ -31,6 +31,8 @@ pub(crate) struct CaseEvidence<'a> {
     /// at admission.
     pub(crate) evictions: Vec<EvictedEvent>,
     pub(crate) samples: Vec<Sample>,
+    /// The first error of a sample that the rules cannot read.
+    undecodable_sample: Option<String>,
     pub(crate) thresholds: Vec<Threshold>,
     /// The API's answer that rejected an ephemeral container.
     pub(crate) ephemeral_container_error: Option<&'a ApiAnswer>,
@@ -90,6 +92,14 @@ impl<'a> CaseEvidence<'a> {
         let bug = known_bug(case, kubelet, observations.cgroup);
         let of_bug = bug.into_iter().flat_map(|bug| &bug.that);
         let replaces = |what: &str| case.expect.that.iter().any(|assertion| assertion.what == what);
+        let mut samples = vec![];
+        let mut undecodable_sample = None;
+        for sample in observations.samples.decode() {
+            match sample {
+                Ok(sample) => samples.push(sample),
+                Err(error) => _ = undecodable_sample.get_or_insert_with(|| error.to_string()),
+            }
+        }
         let about_events =
             of_bug.filter(|of_bug| replaces(&of_bug.what) && EvidenceSource::Events.affects(&of_bug.value));
         Self {
@@ -99,9 +109,10 @@ impl<'a> CaseEvidence<'a> {
             assertions_excused_by_bug: about_events.map(|of_bug| of_bug.what.clone()).collect(),
             pods,
             evictions,
-            samples: observations.samples.decode().collect(),
+            samples,
+            undecodable_sample,
             thresholds: observations.thresholds(),
-            ephemeral_container_error: observations.refused.as_deref(),
+            ephemeral_container_error: observations.api_rejection.as_deref(),
         }
     }
 
@@ -131,6 +142,14 @@ impl<'a> CaseEvidence<'a> {
     pub(crate) fn eviction_without_event(&self) -> Option<Inconclusive> {
         let pod = self.pods.iter().find(|pod| pod.lacks_event())?;
         self.assertions_excused_by_bug.is_empty().then(|| pod.missing_event())
+    }
+
+    /// Returns the reason of a verdict for which no sample has the evidence that `missing`
+    /// describes.
+    pub(crate) fn no_sample(&self, missing: &str) -> Inconclusive {
+        let cause =
+            self.undecodable_sample.iter().map(|error| format!("; failed to decode a sample: {error}"));
+        Inconclusive::evidence_lost(format!("{missing}{}", cause.collect::<String>()))
     }
 
     /// Returns the reason why the rules cannot be applied to a pod: they cannot read it.
@@ -240,12 +259,12 @@ impl<'a> PodEvidence<'a> {
         }
     }
 
-    /// Reports whether the kubelet evicted the pod. A rejection at admission is not an eviction.
+    /// Returns whether the kubelet evicted the pod. A rejection at admission is not an eviction.
     pub(crate) fn was_evicted(&self) -> bool {
         !self.events.is_empty() || self.status.is_some()
     }
 
-    /// Reports whether only the status reports the eviction.
+    /// Returns whether only the status reports the eviction.
     pub(crate) fn lacks_event(&self) -> bool {
         self.status.is_some() && self.events.is_empty()
     }

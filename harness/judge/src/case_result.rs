@@ -11,18 +11,22 @@ use crate::verdict::{InconclusiveReason, Verdict};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Phase {
-    /// Waiting for a node.
-    Lease,
+    /// Waiting for a node, and giving it what the case states.
+    #[serde(rename = "lease")]
+    AwaitNode,
     /// Changing the kubelet's configuration.
-    Tune,
+    #[serde(rename = "tune")]
+    Configure,
     /// Creating the namespace and the pods.
-    Stage,
+    #[serde(rename = "stage")]
+    CreatePods,
     /// Observing the pods and the kubelet while pressure grows.
     Observe,
     /// Judging the evidence.
     Judge,
     /// Restoring the node and verifying that it recovered.
-    Reset,
+    #[serde(rename = "reset")]
+    Recover,
 }
 
 impl fmt::Display for Phase {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use evictlab_rules::message::EvictionMessage;
+use evictlab_rules::message::{Annotations, EvictionMessage};
 
 use crate::assertions::{self, Undecided};
 use crate::case_evidence::{CaseEvidence, PodEvidence};
@@ -10,7 +10,7 @@ use crate::case_result::Check;
 use crate::message_diff;
 use crate::termination_time::{TerminationBounds, check_termination_time};
 use crate::verdict::Inconclusive;
-use evictlab_case::{Case, KnownBug, Message, Name, Presence, Refused, Witness};
+use evictlab_case::{Case, ExpectedApiRejection, KnownBug, Message, Name, Presence, Witness};
 use evictlab_evidence::{ContainerStatusExt, Scope};
 use k8s_openapi::api::core::v1::ContainerStateTerminated;
 
@@ -37,7 +37,7 @@ pub(crate) struct CheckResults {
 }
 
 impl CheckResults {
-    /// Reports whether all checks hold.
+    /// Returns whether all checks hold.
     pub(crate) fn hold(&self) -> bool {
         self.checks.iter().all(|check| check.holds)
     }
@@ -108,8 +108,8 @@ impl<'a> Expectation<'a> {
         if let Some(expected) = of_bug.or(self.case.expect.rejected.as_ref()) {
             check_rejected_pods(expected, evidence, &mut results);
         }
-        if let Some(refused) = &self.case.expect.refused {
-            results.checks.push(self.check_rejection(refused, evidence));
+        if let Some(expected) = &self.case.expect.api_rejection {
+            results.checks.push(self.check_api_rejection(expected, evidence));
         }
         let scope = Scope::of(evidence.observations);
         let assertions = assertions::applicable(self.case, self.bug, evidence.observations);
@@ -143,7 +143,7 @@ impl<'a> Expectation<'a> {
                 results.record_lost_evidence(lost);
             }
             _ => {
-                let name = "who is evicted".to_owned();
+                let name = "evicted pods".to_owned();
                 results.checks.push(Check { name, holds, expected, observed });
             }
         }
@@ -157,9 +157,9 @@ impl<'a> Expectation<'a> {
             let observed = error.to_string();
             results.checks.push(Check { name: "message".to_owned(), holds: false, expected, observed });
         }
-        let (checks, diff) = message_diff::compare(expected, observed.ok().as_ref());
-        results.checks.extend(checks);
-        results.diff = diff;
+        let comparison = message_diff::compare(expected, observed.ok().as_ref());
+        results.checks.extend(comparison.checks);
+        results.diff = comparison.diff;
     }
 
     /// Checks the reports of the eviction of one pod. That they agree is an invariant.
@@ -183,16 +183,16 @@ impl<'a> Expectation<'a> {
         }
     }
 
-    fn check_rejection(&self, refused: &Refused, evidence: &CaseEvidence<'_>) -> Check {
+    fn check_api_rejection(&self, expected: &ExpectedApiRejection, evidence: &CaseEvidence<'_>) -> Check {
         let ephemeral = self.case.ephemeral_containers.first();
         let pod = ephemeral.map(|container| container.pod.as_str()).unwrap_or_default();
-        let message = refused.message.replace("$(POD)", pod);
-        let expected = format!("{} {}: {message}", refused.code, refused.reason);
+        let message = expected.message.replace("$(POD)", pod);
+        let expected = format!("{} {}: {message}", expected.code, expected.reason);
         let answer = evidence.ephemeral_container_error;
         let observed = answer.map(|answer| format!("{} {}: {}", answer.code, answer.reason, answer.message));
         let holds = observed.as_ref() == Some(&expected);
         let observed = observed.unwrap_or_else(|| "the API accepted it".to_owned());
-        Check { name: "the API refuses it".to_owned(), holds, expected, observed }
+        Check { name: "API rejection".to_owned(), holds, expected, observed }
     }
 }
 
@@ -205,11 +205,7 @@ fn describe_evicted(pods: &[&PodEvidence<'_>], is_evicted: impl Fn(&PodEvidence<
     let (evicted, others): (Vec<_>, Vec<_>) = pods.iter().partition(|pod| is_evicted(pod));
     let names =
         |pods: Vec<&PodEvidence<'_>>| pods.iter().map(|pod| pod.name.as_str()).collect::<Vec<_>>().join(", ");
-    let evicted = if evicted.is_empty() {
-        "nobody is evicted".to_owned()
-    } else {
-        format!("evicted: {}", names(evicted))
-    };
+    let evicted = if evicted.is_empty() { "none".to_owned() } else { format!("evicted: {}", names(evicted)) };
     if others.is_empty() { evicted } else { format!("{evicted}; not evicted: {}", names(others)) }
 }
 
@@ -246,7 +242,7 @@ fn check_annotations(presence: Presence, pod: &PodEvidence<'_>, results: &mut Ch
         lost.why.push_str(", and its annotations with it");
         return results.record_lost_evidence(lost);
     };
-    let is_offender = |key: &&String| key.starts_with("offending_") || *key == "starved_resource";
+    let is_offender = |key: &&String| Annotations::is_key(key);
     let keys: Vec<_> = event.annotations.keys().filter(is_offender).map(String::as_str).collect();
     let observed = (!keys.is_empty()).then(|| keys.join(", "));
     results.checks.push(check_presence(format!("annotations of {}", pod.name), presence, observed));
@@ -264,7 +260,7 @@ fn check_presence(name: String, presence: Presence, observed: Option<String>) ->
 /// Checks that the last sample that lists the pod lists exactly these containers.
 fn check_summary(pod: &str, containers: &[Name], evidence: &CaseEvidence<'_>, results: &mut CheckResults) {
     if evidence.samples.is_empty() {
-        return results.record_lost_evidence(Inconclusive::evidence_lost("the node returned no Summary"));
+        return results.record_lost_evidence(evidence.no_sample("the node returned no Summary"));
     }
     let uid = evidence.pod(pod).map(|pod| pod.pod.metadata.uid.as_str()).unwrap_or_default();
     let last = evidence.samples.iter().rev().find_map(|sample| sample.pod(uid));
@@ -302,10 +298,10 @@ fn check_rejected_pods(expected: &[Name], evidence: &CaseEvidence<'_>, results: 
 
 /// Lists names, or `none`.
 fn describe_names(names: BTreeSet<&str>) -> String {
-    match names.is_empty() {
-        true => "none".to_owned(),
-        false => names.into_iter().collect::<Vec<_>>().join(", "),
+    if names.is_empty() {
+        return "none".to_owned();
     }
+    names.into_iter().collect::<Vec<_>>().join(", ")
 }
 
 /// Checks which containers the kernel OOM-killed, now or before their last restart.

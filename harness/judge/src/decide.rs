@@ -7,9 +7,9 @@ use evictlab_rules::message::EvictionMessage;
 use crate::case_evidence::{CaseEvidence, PodEvidence};
 use crate::case_result::{CaseResult, Check, Phase, Rate};
 use crate::check::{CheckResults, Expectation};
+use crate::inconclusive::Stall;
 use crate::invariants::InvariantCheck;
-use crate::known_bug::bug_label;
-use crate::known_bug::known_bug;
+use crate::known_bug::{bug_label, known_bug};
 use crate::rate::Unrated;
 use crate::text::capitalize;
 use crate::verdict::{Inconclusive, Verdict};
@@ -62,10 +62,11 @@ fn judge_evidence(
     let lost_event = inconclusive::lost_event(evidence, &invariants);
     let invariants: Vec<Check> = invariants.into_iter().map(|invariant| invariant.check).collect();
     let decision = Decision { case, evidence, bug };
+    // An unexpected eviction fails the case even if its event was lost.
+    let is_decided =
+        all_hold(&invariants) || lost_event.is_some() && decision.has_unexpected_eviction(expectation);
     let mut result = match lost_event {
-        _ if all_hold(&invariants) => decision.decide(expectation, results),
-        // Whatever its event stated: the pod should not have been evicted.
-        Some(_) if decision.has_unexpected_eviction(expectation) => decision.decide(expectation, results),
+        _ if is_decided => decision.decide(expectation, results),
         Some(cause) => decision.inconclusive(cause, &results.checks),
         None => verdict_with(Verdict::Failed, describe_failures(&invariants), &results.checks),
     };
@@ -123,9 +124,10 @@ fn check_invariants(
     results: &CheckResults,
     bug: Option<&KnownBug>,
 ) -> Vec<InvariantCheck> {
-    let all_hold = |invariants: &[InvariantCheck]| invariants.iter().all(|invariant| invariant.check.holds);
+    let none_violated =
+        |invariants: &[InvariantCheck]| invariants.iter().all(|invariant| invariant.check.holds);
     let mut invariants = invariants::check_all(evidence, evidence.kubelet);
-    if all_hold(&invariants) || !results.hold() {
+    if none_violated(&invariants) || !results.hold() {
         return invariants;
     }
     if let Some(bug) = bug {
@@ -133,8 +135,8 @@ fn check_invariants(
         invariants.retain(|invariant| invariant.check.holds || !may_violate(invariant.invariant));
     }
     let fixed = bug.and_then(|bug| first_minor_without(bug, evidence.kubelet));
-    let of_fixed = fixed.map(|fixed| invariants::check_all(evidence, &fixed));
-    of_fixed.filter(|invariants| all_hold(invariants)).unwrap_or(invariants)
+    let invariants_of_fixed = fixed.map(|fixed| invariants::check_all(evidence, &fixed));
+    invariants_of_fixed.filter(|invariants| none_violated(invariants)).unwrap_or(invariants)
 }
 
 /// Returns the next minor version without the bug.
@@ -164,18 +166,18 @@ impl Decision<'_> {
         if results.hold() {
             return self.with_expected_outcome(expectation, results);
         }
-        let with_bug = self.bug.map(|bug| (bug, Expectation::of_bug(self.case, bug)));
-        if let Some((bug, expectation)) = &with_bug {
+        let bug_expectation = self.bug.map(|bug| (bug, Expectation::of_bug(self.case, bug)));
+        if let Some((bug, expectation)) = &bug_expectation {
             let results = expectation.check(self.evidence);
             if let Some(why) = &results.error {
                 return undecidable(why.clone(), &results.checks);
             }
             if results.hold() {
-                return self.with_known_bug(bug, expectation, &results);
+                return self.with_bug_outcome(bug, expectation, &results);
             }
         }
         // A known bug may leave less to observe than the expectation.
-        let least = with_bug.as_ref().map_or(expectation, |(_, with_bug)| with_bug);
+        let least = bug_expectation.as_ref().map_or(expectation, |(_, of_bug)| of_bug);
         if let Some(cause) = inconclusive::of_failure(self.case, least, self.evidence) {
             return self.inconclusive(cause, &results.checks);
         }
@@ -188,13 +190,13 @@ impl Decision<'_> {
     }
 
     fn with_expected_outcome(&self, expectation: &Expectation<'_>, results: &CheckResults) -> CaseResult {
-        if let Some(cause) = self.undecided(results, false) {
+        if let Some(cause) = self.undecided(results, Stall::IsUndecided) {
             return self.inconclusive(cause, &results.checks);
         }
         let summary = summarize(expectation, self.evidence);
         let Some(bug) = self.bug else { return verdict_with(Verdict::Passed, summary, &results.checks) };
         // The bug may be one of the ranking.
-        if let Some(cause) = inconclusive::ranking_outrun(self.evidence) {
+        if let Some(cause) = inconclusive::stale_pod_ranking(self.evidence) {
             return self.inconclusive(cause, &results.checks);
         }
         let why = format!("{} should have shown and did not: {summary}", bug_label(bug));
@@ -202,13 +204,13 @@ impl Decision<'_> {
         CaseResult { known_bug: Some(bug_label(bug)), ..result }
     }
 
-    fn with_known_bug(
+    fn with_bug_outcome(
         &self,
         bug: &KnownBug,
         expectation: &Expectation<'_>,
         results: &CheckResults,
     ) -> CaseResult {
-        if let Some(cause) = self.undecided(results, true) {
+        if let Some(cause) = self.undecided(results, Stall::IsAccepted) {
             return self.inconclusive(cause, &results.checks);
         }
         let about = bug.about.as_deref().unwrap_or("It shows as stated.");
@@ -218,13 +220,13 @@ impl Decision<'_> {
     }
 
     /// Returns the reason why checks that hold, of the case or of its bug, do not decide the case.
-    fn undecided(&self, results: &CheckResults, with_bug: bool) -> Option<Inconclusive> {
+    fn undecided(&self, results: &CheckResults, stall: Stall) -> Option<Inconclusive> {
         let lost = results.evidence_lost.clone();
         let observations = self.evidence.observations;
         lost.or_else(|| self.evidence.undecodable_pod())
             .or_else(|| self.evidence.eviction_without_event())
             .or_else(|| inconclusive::of_pass(self.case, self.evidence))
-            .or_else(|| inconclusive::end_not_reached(self.case, observations, with_bug))
+            .or_else(|| inconclusive::end_not_reached(self.case, observations, stall))
     }
 
     fn inconclusive(&self, cause: Inconclusive, checks: &[Check]) -> CaseResult {
@@ -234,9 +236,9 @@ impl Decision<'_> {
     }
 
     fn has_unexpected_eviction(&self, expectation: &Expectation<'_>) -> bool {
-        let with_bug = self.bug.and_then(|bug| bug.evicted.as_deref()).unwrap_or_default();
+        let evicted_with_bug = self.bug.and_then(|bug| bug.evicted.as_deref()).unwrap_or_default();
         let may_be_evicted = &self.case.expect.may_be_evicted;
-        let all = || expectation.evicted().iter().chain(with_bug).chain(may_be_evicted);
+        let all = || expectation.evicted().iter().chain(evicted_with_bug).chain(may_be_evicted);
         let pods = &self.evidence.pods;
         pods.iter().any(|pod| pod.was_evicted() && !all().any(|name| name.as_str() == pod.name))
     }

@@ -21,7 +21,7 @@ pub(crate) fn deleted_externally(case: &Case, evidence: &CaseEvidence<'_>) -> Op
     )))
 }
 
-/// Reports whether the API server or a controller may delete the pod because of a step.
+/// Returns whether the API server or a controller may delete the pod because of a step.
 fn can_delete(step: &Step, case: &Case, pod: &PodEvidence<'_>) -> bool {
     let Some(action) = &step.action else { return false };
     match action {
@@ -54,7 +54,7 @@ fn is_patch(action: &Action) -> bool {
     matches!(action, Action::Api(ApiRequest::Patch(_)))
 }
 
-/// Reports whether an object owns the pod, itself or by an object that a controller named after it,
+/// Returns whether an object owns the pod, itself or by an object that a controller named after it,
 /// such as the ReplicaSet of a Deployment.
 fn is_owned_by(pod: &PodEvidence<'_>, name: &str) -> bool {
     let mut owners = pod.recorded.metadata.owner_references.iter().flatten();
@@ -63,7 +63,7 @@ fn is_owned_by(pod: &PodEvidence<'_>, name: &str) -> bool {
     })
 }
 
-/// Reports whether the pod tolerates the taint, with effect `NoExecute`, without a limit of time.
+/// Returns whether the pod tolerates the taint, with effect `NoExecute`, without a limit of time.
 fn tolerates(pod: &PodEvidence<'_>, taint: &Taint) -> bool {
     let has_key = |toleration: &Toleration| match &toleration.key {
         Some(key) if !key.is_empty() => *key == taint.key,

@@ -267,7 +267,7 @@ fn a_lost_event_does_not_excuse_an_unexpected_eviction() {
     for expect in ["{evicted: []}", "{evicted: [db]}"] {
         let unexpected = result(&case(expect, ""), observed.clone());
         assert_eq!(unexpected.verdict, Verdict::Failed, "{expect}: {unexpected:#?}");
-        assert!(unexpected.why.starts_with("who is evicted: "), "{}", unexpected.why);
+        assert!(unexpected.why.starts_with("evicted pods: "), "{}", unexpected.why);
     }
 }
 
@@ -725,6 +725,15 @@ fn a_known_bug_can_be_a_late_kill() {
     assert_eq!(killed(9), Verdict::Reproduced);
 }
 
+#[test]
+fn a_sample_that_cannot_be_read_is_a_cause_of_missing_samples() {
+    let mut observed = observations();
+    observed["samples"] = json!([{"t": 1, "node": "n"}]);
+    let result = result(&case("{evicted: []}", ", pressure: {signal: memory.available}"), observed);
+    let why = "the node returned no Summary; failed to decode a sample: invalid type: string \"n\"";
+    assert_inconclusive(&result, InconclusiveReason::EvidenceLost, why);
+}
+
 /// A controller may replace an evicted pod so fast that no sample shows the pressure.
 #[test]
 fn the_eviction_of_a_pod_that_a_controller_made_shows_the_pressure() {
@@ -853,9 +862,9 @@ fn a_container_of_a_deleted_pod_is_killed_by_the_deletion() {
     // The container ended at 00:45:46.
     assert_eq!(deleted("2026-11-21T00:45:56Z", "Error").verdict, Verdict::Failed);
     let earlier = deleted("2026-11-21T00:45:57Z", "Error");
-    assert_inconclusive(&earlier, InconclusiveReason::KilledForMemory, "el1 of web was killed");
+    assert_inconclusive(&earlier, InconclusiveReason::KilledBeforeEviction, "el1 of web was killed");
     let oom_kill = deleted("2026-11-21T00:45:56Z", "OOMKilled");
-    assert_inconclusive(&oom_kill, InconclusiveReason::KilledForMemory, "el1 of web was killed");
+    assert_inconclusive(&oom_kill, InconclusiveReason::KilledBeforeEviction, "el1 of web was killed");
     // The last version has the time of the kubelet's own request.
     let mut web = evicted("web");
     web["status"]["reason"] = Value::Null;
@@ -922,9 +931,9 @@ fn an_eviction_by_old_statistics_of_files_is_inconclusive() {
         }));
         result(&fails, observed)
     };
-    let why = "pressure outran the statistics of web: the kubelet ranked it by 6, and 13049 were used that it had \
+    let why = "the kubelet's statistics of web were stale: the kubelet ranked it by 6, and 13049 were used that it had \
                not measured yet; later 16014";
-    assert_inconclusive(&with_files(4_172_584, 16_014), InconclusiveReason::StatsOutrun, why);
+    assert_inconclusive(&with_files(4_172_584, 16_014), InconclusiveReason::StaleStatistics, why);
     // The statistics were complete: the kubelet ranked wrongly.
     assert_eq!(with_files(4_185_400, 16_014).verdict, Verdict::Failed);
     // The pod never had more files.
@@ -1042,9 +1051,9 @@ fn a_message_by_old_statistics_of_a_container_is_inconclusive() {
     };
     let message = "message: {resource: memory, containers: {el1: {usage: '>=100Mi', request: '0'}}}";
     let case = case(&format!("{{evicted: [web], {message}}}"), "");
-    let why = "pressure outran the statistics of el1 of web: the message reports 8Mi, the Summary showed 8Mi before \
+    let why = "the kubelet's statistics of el1 of web were stale: the message reports 8Mi, the Summary showed 8Mi before \
                the eviction, and the node used 240Mi more since it had measured the container";
-    assert_inconclusive(&result(&case, with_growth(240)), InconclusiveReason::StatsOutrun, why);
+    assert_inconclusive(&result(&case, with_growth(240)), InconclusiveReason::StaleStatistics, why);
     // The memory is not that of the container.
     let other = result(&case, with_growth(40));
     assert_eq!(other.verdict, Verdict::Failed, "{other:#?}");
@@ -1060,7 +1069,7 @@ fn a_message_by_old_statistics_of_a_container_is_inconclusive() {
         observed["samples"][0]["node"]["memory"]["availableBytes"] = json!(990 << 20);
         observed
     };
-    assert_inconclusive(&result(&case, with_available(240)), InconclusiveReason::StatsOutrun, why);
+    assert_inconclusive(&result(&case, with_available(240)), InconclusiveReason::StaleStatistics, why);
     let other = result(&case, with_available(40));
     assert_eq!(other.verdict, Verdict::Failed, "{other:#?}");
 }
@@ -1090,12 +1099,12 @@ fn a_ranking_by_old_statistics_is_inconclusive() {
         observed
     };
     let fails = case("{evicted: [db]}", "");
-    let why = "the statistics of db: the kubelet ranked it by 10Mi, when its containers used 88Mi";
-    assert_inconclusive(&result(&fails, with_ranked_usage(10)), InconclusiveReason::StatsOutrun, why);
+    let why = "the kubelet's statistics of db were stale: the kubelet ranked it by 10Mi, when its containers used 88Mi";
+    assert_inconclusive(&result(&fails, with_ranked_usage(10)), InconclusiveReason::StaleStatistics, why);
     assert_eq!(result(&fails, with_ranked_usage(80)).verdict, Verdict::Failed);
     let bug = ", known-bugs: [{kubelet: '>=1.30', about: b, evicted: [db]}]";
     let fixed = case("{evicted: [web]}", bug);
-    assert_inconclusive(&result(&fixed, with_ranked_usage(10)), InconclusiveReason::StatsOutrun, why);
+    assert_inconclusive(&result(&fixed, with_ranked_usage(10)), InconclusiveReason::StaleStatistics, why);
     assert_eq!(result(&fixed, with_ranked_usage(80)).verdict, Verdict::Fixed);
     // Without a known bug, the victim that the case expects is not doubtful.
     assert_eq!(result(&case("{evicted: [web]}", ""), with_ranked_usage(10)).verdict, Verdict::Passed);
@@ -1171,13 +1180,14 @@ fn case_of_both_containers() -> Case {
     case(&format!("{{evicted: [web], {message}}}"), "")
 }
 
-const START_OUTRUN: &str = "pressure outran the start of el2 of web: it had no statistics at the eviction";
+const JUST_STARTED: &str =
+    "the kubelet had no statistics of el2 of web at the eviction: the container had just started";
 
 /// A busy host started el2 when the node was already short of memory.
 #[test]
 fn a_message_without_a_container_that_had_just_started_is_inconclusive() {
     let case = case_of_both_containers();
-    assert_inconclusive(&result(&case, with_start(45)), InconclusiveReason::StatsOutrun, START_OUTRUN);
+    assert_inconclusive(&result(&case, with_start(45)), InconclusiveReason::StaleStatistics, JUST_STARTED);
     let early = result(&case, with_start(36));
     assert_eq!(early.verdict, Verdict::Failed, "{early:#?}");
 }
@@ -1203,7 +1213,7 @@ fn a_message_without_a_container_that_had_just_restarted_is_inconclusive() {
         statuses.push(restarted);
         observed
     };
-    for (mut restarted, is_outrun) in [
+    for (mut restarted, is_stale) in [
         (of_event(45), true),
         (of_event(36), false),
         (of_status(45, "state"), true),
@@ -1220,7 +1230,7 @@ fn a_message_without_a_container_that_had_just_restarted_is_inconclusive() {
             .push(json!({"name": "el2", "memory": memory}));
         restarted["samples"].as_array_mut().unwrap().insert(0, earlier);
         let judged = result(&case, restarted);
-        assert_eq!(judged.verdict == Verdict::Inconclusive, is_outrun, "{judged:#?}");
-        assert_eq!(judged.why.contains(START_OUTRUN), is_outrun, "{}", judged.why);
+        assert_eq!(judged.verdict == Verdict::Inconclusive, is_stale, "{judged:#?}");
+        assert_eq!(judged.why.contains(JUST_STARTED), is_stale, "{}", judged.why);
     }
 }

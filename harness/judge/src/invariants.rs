@@ -59,7 +59,7 @@ fn check_pod(
     checks
 }
 
-/// Reports whether an invariant compares parts of one event, not an event with other evidence.
+/// Returns whether an invariant compares parts of one event, not an event with other evidence.
 fn is_about_event_alone(invariant: Invariant) -> bool {
     !matches!(
         invariant,

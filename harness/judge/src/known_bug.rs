@@ -20,7 +20,7 @@ pub(crate) fn bug_label(bug: &KnownBug) -> String {
     upstream.or_else(|| bug.about.clone()).unwrap_or_else(|| "a known bug".to_owned())
 }
 
-/// Reports whether something that is stated for a cgroup version, or for all, applies to a node of
+/// Returns whether something that is stated for a cgroup version, or for all, applies to a node of
 /// this version, or of an unknown one.
 pub(crate) fn includes(stated: Option<CgroupVersion>, own: Option<CgroupVersion>) -> bool {
     stated.is_none_or(|stated| own.is_none_or(|own| own == stated))

@@ -6,7 +6,7 @@ use evictlab_rules::message::{EvictionMessage, Offender};
 use similar::TextDiff;
 
 use crate::case_result::Check;
-use evictlab_case::{Figures, Message};
+use evictlab_case::{Message, ResourceAmounts};
 
 /// One field of the message.
 struct Field {
@@ -58,9 +58,16 @@ impl Field {
     }
 }
 
-/// Compares two messages. Returns a check for each stated field, and a unified diff of all fields,
-/// which is empty if every field holds.
-pub(crate) fn compare(expected: &Message, observed: Option<&EvictionMessage>) -> (Vec<Check>, String) {
+/// The comparison of two messages.
+pub(crate) struct MessageComparison {
+    /// A check for each stated field.
+    pub(crate) checks: Vec<Check>,
+    /// A unified diff of all fields; empty if every field holds.
+    pub(crate) diff: String,
+}
+
+/// Compares two messages.
+pub(crate) fn compare(expected: &Message, observed: Option<&EvictionMessage>) -> MessageComparison {
     let fields = fields(expected, observed);
     let mut sides = [String::new(), String::new()];
     for field in &fields {
@@ -75,7 +82,7 @@ pub(crate) fn compare(expected: &Message, observed: Option<&EvictionMessage>) ->
     } else {
         diff.unified_diff().context_radius(usize::MAX / 2).header("expected", "observed").to_string()
     };
-    (fields.iter().filter_map(Field::check).collect(), diff)
+    MessageComparison { checks: fields.iter().filter_map(Field::check).collect(), diff }
 }
 
 fn fields(expected: &Message, observed: Option<&EvictionMessage>) -> Vec<Field> {
@@ -95,9 +102,9 @@ fn fields(expected: &Message, observed: Option<&EvictionMessage>) -> Vec<Field> 
     if pod.is_some() || expected.pod.is_some() {
         fields.push(offender_field("pod".to_owned(), expected.pod.as_ref(), is_complete, pod));
     }
-    let mut names: BTreeMap<&str, (Option<&Figures>, Option<&Offender>)> = BTreeMap::new();
-    for (name, figures) in expected.containers.iter().flatten() {
-        names.entry(name.as_str()).or_default().0 = Some(figures);
+    let mut names: BTreeMap<&str, (Option<&ResourceAmounts>, Option<&Offender>)> = BTreeMap::new();
+    for (name, amounts) in expected.containers.iter().flatten() {
+        names.entry(name.as_str()).or_default().0 = Some(amounts);
     }
     for offender in pressure.iter().flat_map(|message| &message.containers) {
         names.entry(&offender.name).or_default().1 = Some(offender);
@@ -122,12 +129,14 @@ fn limit_fields(expected: &Message, observed: Option<&EvictionMessage>) -> [Fiel
         }
         _ => {}
     }
-    let of_volume = expected.emptydir_limit.as_ref().map(|of| format!("{} {}", of.volume, of.limit));
-    let of_container = expected.container_limit.as_ref().map(|of| format!("{} {}", of.container, of.limit));
+    let volume_limit =
+        expected.emptydir_limit.as_ref().map(|limit| format!("{} {}", limit.volume, limit.limit));
+    let container_limit =
+        expected.container_limit.as_ref().map(|limit| format!("{} {}", limit.container, limit.limit));
     [
-        text_field("limit of emptyDir", of_volume, emptydir),
+        text_field("limit of emptyDir", volume_limit, emptydir),
         text_field("limit of pod", expected.pod_limit.as_ref().map(ToString::to_string), pod),
-        text_field("limit of container", of_container, container),
+        text_field("limit of container", container_limit, container),
     ]
 }
 
@@ -146,14 +155,14 @@ fn text_field(name: &str, expected: Option<String>, observed: Option<String>) ->
 /// absent.
 fn offender_field(
     name: String,
-    expected: Option<&Figures>,
+    expected: Option<&ResourceAmounts>,
     is_complete: bool,
     observed: Option<&Offender>,
 ) -> Field {
     let expected = match expected {
         None if is_complete => Expected::Absent,
         None => Expected::Unstated,
-        Some(Figures { request, usage }) => {
+        Some(ResourceAmounts { request, usage }) => {
             let holds = observed.is_some_and(|offender| {
                 request.as_ref().is_none_or(|request| request.as_str() == offender.request.to_string())
                     && usage.as_ref().is_none_or(|bound| bound.holds(&offender.usage))

@@ -56,9 +56,10 @@ impl Rate {
         Some(value.and_then(|value| {
             let list = if let Value::Array(list) = value { list } else { vec![value] };
             let count = list.iter().filter(|item| **item == Value::Bool(true)).count() as u64;
-            match list.iter().all(Value::is_boolean) {
-                true => Ok(Self { label: rate.what.clone(), count, total: list.len() as u64 }),
-                false => Err(failure(Value::Array(list).to_string())),
+            if list.iter().all(Value::is_boolean) {
+                Ok(Self { label: rate.what.clone(), count, total: list.len() as u64 })
+            } else {
+                Err(failure(Value::Array(list).to_string()))
             }
         }))
     }

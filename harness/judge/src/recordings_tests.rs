@@ -240,7 +240,7 @@ fn changed_evidence_fails_with_the_cause() {
             "v1.32.13/sidecars",
             &survives,
             Box::new(ignore),
-            "who is evicted: expected nobody is evicted; not evicted: sidecars, observed evicted: sidecars",
+            "evicted pods: expected none; not evicted: sidecars, observed evicted: sidecars",
         ),
         (
             "annotations in another order",
@@ -396,7 +396,7 @@ fn insufficient_evidence_is_inconclusive() {
             "v1.32.13/sidecars",
             SIDECARS,
             Box::new(out_of_memory("2026-11-21T00:45:01Z", "OOMKilled")),
-            KilledForMemory,
+            KilledBeforeEviction,
             "el1 of sidecars was killed (OOMKilled, exit code 137) at 2026-11-21T00:45:01Z, and the kubelet did not evict it",
         ),
         (
@@ -404,7 +404,7 @@ fn insufficient_evidence_is_inconclusive() {
             "v1.32.13/sidecars",
             SIDECARS,
             Box::new(out_of_memory("2026-11-21T00:45:01Z", "Error")),
-            KilledForMemory,
+            KilledBeforeEviction,
             "el1 of sidecars was killed (Error, ",
         ),
         (
@@ -444,7 +444,7 @@ fn insufficient_evidence_is_inconclusive() {
             "v1.32.13/sidecars",
             SIDECARS,
             Box::new(killed_again),
-            KilledForMemory,
+            KilledBeforeEviction,
             "el1 of sidecars was killed (OOMKilled, exit code 137)",
         ),
         (
@@ -485,7 +485,7 @@ fn insufficient_evidence_is_inconclusive() {
 
 #[test]
 fn late_statistics_are_inconclusive() {
-    let outrun = |seen: &mut Value| {
+    let stale = |seen: &mut Value| {
         // The first sample with the container's statistics is later than the event.
         for sample in seen["samples"].as_array_mut().unwrap() {
             if sample["node"]["rlimit"]["time"].as_str().unwrap() < "2026-11-21T00:45:03Z" {
@@ -507,11 +507,11 @@ fn late_statistics_are_inconclusive() {
         replaced(seen, "el-sidecar1,el-sidecar2", "el-sidecar2");
         replaced(seen, "519072Ki,300Ki", "300Ki");
     };
-    let result = judge_recording("v1.32.13/sidecars", SIDECARS, &outrun);
-    assert_eq!(result.inconclusive_reason, Some(InconclusiveReason::StatsOutrun), "{result:#?}");
+    let result = judge_recording("v1.32.13/sidecars", SIDECARS, &stale);
+    assert_eq!(result.inconclusive_reason, Some(InconclusiveReason::StaleStatistics), "{result:#?}");
     assert!(
         result.why.starts_with(
-            "pressure outran the statistics of el-sidecar1 of sidecars: the message omits it, the Summary showed nothing before"
+            "the kubelet's statistics of el-sidecar1 of sidecars were stale: the message omits it, the Summary showed nothing before"
         ),
         "{}",
         result.why
@@ -583,7 +583,14 @@ fn records_each_report_of_an_eviction() {
     let records: Vec<_> = result
         .evictions
         .iter()
-        .map(|of| (of.pod.as_str(), of.events.len(), of.status.is_some(), of.condition == of.status))
+        .map(|record| {
+            (
+                record.pod.as_str(),
+                record.events.len(),
+                record.status.is_some(),
+                record.condition == record.status,
+            )
+        })
         .collect();
     assert_eq!(records, [("rank-besteffort", 2, true, true), ("rank-burstable-over", 1, true, true)]);
     let annotations = result.evictions[0].annotations.as_ref().unwrap();

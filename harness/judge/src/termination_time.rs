@@ -27,7 +27,7 @@ impl TerminationBounds {
         (after.is_some() || within.is_some()).then_some(Self { after, within })
     }
 
-    /// Reports whether the bounds hold for the time from `earliest` to `latest`, in seconds; `None`
+    /// Returns whether the bounds hold for the time from `earliest` to `latest`, in seconds; `None`
     /// if that depends on the exact time. The lower bound has a tolerance of one second, because
     /// times of the API are in whole seconds, and of the age of the statistics if `earliest` is
     /// theirs.
@@ -67,10 +67,8 @@ pub(crate) fn check_termination_time(
     let [earliest, latest] = last_container_end(pod, event, samples)
         .ok_or_else(|| unknown("no container's end after the event was reported"))?
         .map(|time| (time.as_millisecond() - event.as_millisecond()).max(0) as f64 / 1000.0);
-    let time = match earliest == latest {
-        true => format!("{latest:.1} s"),
-        false => format!("{earliest:.1} to {latest:.1} s"),
-    };
+    let time =
+        if earliest == latest { format!("{latest:.1} s") } else { format!("{earliest:.1} to {latest:.1} s") };
     let observed = format!("{time} from the event to the end of the last container");
     let holds = bounds.hold(earliest, latest).ok_or_else(|| {
         let why = why(&format!("{observed}, because the status of a container was lost"));

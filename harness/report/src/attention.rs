@@ -1,13 +1,6 @@
 //! Cases that need attention.
 
-use evictlab_judge::Verdict;
-
 use crate::run_state::{EndedCase, RunState};
-
-/// Returns true for a verdict whose cause a person has to find.
-pub(crate) fn needs_attention(verdict: Verdict) -> bool {
-    matches!(verdict, Verdict::Failed | Verdict::Inconclusive | Verdict::Error)
-}
 
 /// Ended cases that need attention, in the order of their ends, apart from those whose verdict the
 /// baseline expects.
@@ -21,7 +14,7 @@ pub(crate) struct AttentionGroups<'a> {
 impl<'a> AttentionGroups<'a> {
     pub(crate) fn of(state: &'a RunState) -> Self {
         let mut groups = Self { unexpected: vec![], expected: vec![] };
-        for ended in state.ended.iter().filter(|ended| needs_attention(ended.result.verdict)) {
+        for ended in state.ended.iter().filter(|ended| ended.result.verdict.needs_attention()) {
             if state.is_as_expected(ended) {
                 if !groups.expected.iter().any(|first| same_outcome(first, ended)) {
                     groups.expected.push(ended);
@@ -44,12 +37,12 @@ impl<'a> AttentionGroups<'a> {
     }
 }
 
-/// Returns true if two attempts of one case on one kubelet have the same verdict and reason.
+/// Returns whether two attempts of one case on one kubelet have the same verdict and reason.
 pub(crate) fn same_outcome(first: &EndedCase, other: &EndedCase) -> bool {
     first.id.kubelet == other.id.kubelet && same_reason(first, other)
 }
 
-/// Returns true if two attempts of one case, on any kubelets, have the same verdict and reason.
+/// Returns whether two attempts of one case, on any kubelets, have the same verdict and reason.
 fn same_reason(first: &EndedCase, other: &EndedCase) -> bool {
     (&first.id.suite, &first.id.case) == (&other.id.suite, &other.id.case)
         && first.result.verdict == other.result.verdict

@@ -29,7 +29,7 @@ impl BackendName {
         }
     }
 
-    /// Returns true for a backend with simulated time, which advances as fast as the work allows.
+    /// Returns whether the backend has simulated time, which advances as fast as the work allows.
     pub fn has_model_time(self) -> bool {
         self == Self::Embedded
     }

@@ -33,7 +33,7 @@ pub enum BaselineError {
         source: std::io::Error,
     },
     /// The file is not a baseline.
-    #[error("failed to parse baseline {}: {problem}", path.display())]
+    #[error("failed to parse baseline {}: {problem}\nhelp: `evictlab run --write-baseline=FILE` writes a baseline", path.display())]
     Form {
         /// The file.
         path: PathBuf,
@@ -82,7 +82,7 @@ impl Baseline {
         self.0.len()
     }
 
-    /// Returns true if the baseline contains no case.
+    /// Returns whether the baseline contains no case.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -64,12 +64,11 @@ impl<'a> BaselineChanges<'a> {
     }
 }
 
-/// Returns true if a case has the expected verdict. `flaky` is equivalent to `passed`; for a bug
+/// Returns whether a case has the expected verdict. `flaky` is equivalent to `passed`; for a bug
 /// that occurs at random, `passed` and `reproduced` are equivalent.
 fn matches_expected(result: &CaseResult, expected: Verdict) -> bool {
-    let random = |verdict| matches!(verdict, Verdict::Passed | Verdict::Reproduced);
     let now = result.verdict.without_tries();
-    now == expected || result.rate.is_some() && random(now) && random(expected)
+    now == expected || result.rate.is_some() && now.may_alternate() && expected.may_alternate()
 }
 
 impl RunState {
@@ -82,12 +81,12 @@ impl RunState {
         self.case_info(id)?.baseline.get(&id.kubelet).copied()
     }
 
-    /// Returns true if a case has the verdict that the baseline expects.
+    /// Returns whether a case has the verdict that the baseline expects.
     pub(crate) fn is_as_expected(&self, ended: &EndedCase) -> bool {
         self.expects(&ended.id, &ended.result)
     }
 
-    /// Returns true if the baseline expects the verdict of a result.
+    /// Returns whether the baseline expects the verdict of a result.
     pub(crate) fn expects(&self, id: &CaseId, result: &CaseResult) -> bool {
         self.expected_of(id).is_some_and(|expected| matches_expected(result, expected))
     }
@@ -127,7 +126,7 @@ impl RunState {
             .map(|(info, kubelet, expected)| (info.suite_and_case(), kubelet, expected))
     }
 
-    /// Returns true if any conclusive verdict differs from the baseline, or a case of it did not
+    /// Returns whether any conclusive verdict differs from the baseline, or a case of it did not
     /// run.
     pub(crate) fn has_changed(&self) -> bool {
         self.ended.iter().any(|ended| self.changed_from(ended).is_some()) || self.missing().next().is_some()

@@ -38,7 +38,7 @@ impl Clock {
         self.origin
     }
 
-    /// Returns true if the clock shows simulated time, which only the model's own thread can read.
+    /// Returns whether the clock shows simulated time, which only the model's own thread can read.
     pub fn is_model(&self) -> bool {
         self.model
     }

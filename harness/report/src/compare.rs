@@ -21,7 +21,7 @@ const MIN_DURATION_RATIO: f64 = 2.0;
 const MIN_DURATION_DIFFERENCE: f64 = 10.0;
 
 /// All attempts of a case on a kubelet.
-struct Cell<'a> {
+struct CaseAttempts<'a> {
     attempts: Vec<&'a EndedCase>,
 }
 
@@ -94,7 +94,7 @@ pub fn compare(before: &RecordedRun, after: &RecordedRun) -> Comparison {
             })
         })
         .collect();
-    let only = |one: &Cells<'_>, other: &Cells<'_>| {
+    let only = |one: &AttemptsByCase<'_>, other: &AttemptsByCase<'_>| {
         let only = one.keys().filter(|key| !other.contains_key(*key));
         only.map(|(suite, case, kubelet)| format!("{suite}/{case} on {kubelet}")).collect()
     };
@@ -137,20 +137,20 @@ impl Comparison {
 }
 
 /// The attempts of each case by suite, case and kubelet.
-type Cells<'a> = BTreeMap<(&'a str, &'a str, &'a str), Cell<'a>>;
+type AttemptsByCase<'a> = BTreeMap<(&'a str, &'a str, &'a str), CaseAttempts<'a>>;
 
 /// Cases with a verdict, by suite, case and kubelet.
-fn cells(state: &RunState) -> Cells<'_> {
-    let mut cells: BTreeMap<_, Cell<'_>> = BTreeMap::new();
+fn cells(state: &RunState) -> AttemptsByCase<'_> {
+    let mut cells: BTreeMap<_, CaseAttempts<'_>> = BTreeMap::new();
     for ended in state.ended.iter().filter(|ended| ended.result.verdict != Verdict::Skipped) {
         let key = (ended.id.suite.as_str(), ended.id.case.as_str(), ended.id.kubelet.as_str());
-        cells.entry(key).or_insert_with(|| Cell { attempts: vec![] }).attempts.push(ended);
+        cells.entry(key).or_insert_with(|| CaseAttempts { attempts: vec![] }).attempts.push(ended);
     }
     cells
 }
 
 /// Describes the change of a case between two runs; `None` if no change is worth reporting.
-fn change(old: &Cell<'_>, new: &Cell<'_>) -> Option<String> {
+fn change(old: &CaseAttempts<'_>, new: &CaseAttempts<'_>) -> Option<String> {
     // A bug that occurs at random appears in one run and not in the next: compare the rates.
     let random = match (old.rate(), new.rate()) {
         (Some(before), Some(now)) => {
@@ -158,8 +158,7 @@ fn change(old: &Cell<'_>, new: &Cell<'_>) -> Option<String> {
             if low > before_high || high < before_low {
                 return Some(format!("rate: before {before}, now {now}"));
             }
-            let equivalent = |verdict: &Verdict| matches!(verdict, Verdict::Passed | Verdict::Reproduced);
-            old.verdicts().iter().chain(&new.verdicts()).all(equivalent)
+            old.verdicts().iter().chain(&new.verdicts()).all(|verdict| verdict.may_alternate())
         }
         _ => false,
     };
@@ -176,7 +175,7 @@ fn change(old: &Cell<'_>, new: &Cell<'_>) -> Option<String> {
     }
 }
 
-impl Cell<'_> {
+impl CaseAttempts<'_> {
     /// Distinct verdicts, sorted by name.
     fn verdicts(&self) -> Vec<Verdict> {
         let mut all: Vec<Verdict> = Vec::new();

@@ -1,4 +1,4 @@
-//! Files below a directory that may be a stranger's, as a downloaded run.
+//! Files below a directory that may be untrusted, such as a downloaded run.
 
 use std::fs::File;
 use std::io;
@@ -14,9 +14,10 @@ use rustix::fs::{Mode, OFlags, open, openat};
 /// The file is not below `root`, cannot be opened, or is not a regular file: a FIFO would block.
 pub fn open_below(root: &Path, file: &Path) -> io::Result<File> {
     let opened = open_components(root, file).map_err(|error| link_error(root, file).unwrap_or(error))?;
-    match opened.metadata()?.is_file() {
-        true => Ok(opened),
-        false => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")),
+    if opened.metadata()?.is_file() {
+        Ok(opened)
+    } else {
+        Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"))
     }
 }
 
@@ -35,7 +36,7 @@ fn open_components(root: &Path, file: &Path) -> io::Result<File> {
     Ok(at.into())
 }
 
-/// Returns true if `dir` is a directory below `root` that is not reached through symbolic links.
+/// Returns whether `dir` is a directory below `root` that is not reached through symbolic links.
 pub(crate) fn is_dir_below(root: &Path, dir: &Path) -> bool {
     dir.starts_with(root) && link_error(root, dir).is_none() && dir.is_dir()
 }

@@ -5,7 +5,6 @@ use std::path::Path;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::attention::needs_attention;
 use crate::evidence_files;
 use crate::facts::{Facts, ObjectHistory};
 use crate::markdown::case_summary;
@@ -59,7 +58,7 @@ impl EvidenceWriter {
             (&one.0.suite, &one.0.case, &one.0.kubelet, one.1.verdict)
                 == (&other.0.suite, &other.0.case, &other.0.kubelet, other.1.verdict)
         };
-        needs_attention(last.result.verdict)
+        last.result.verdict.needs_attention()
             || match self.kept {
                 KeptEvidence::All => true,
                 KeptEvidence::WithoutRepeats => !before.iter().any(alike),
@@ -74,7 +73,7 @@ impl Report for EvidenceWriter {
     }
 
     fn on_event(&mut self, event: &RunEvent, run: &RunState) -> Result<(), ReportError> {
-        match &event.what {
+        match &event.kind {
             RunEventKind::CaseRetried { id, try_number, result, evidence, .. } => {
                 let dir = self.run_dir.try_dir(id, *try_number);
                 write_case(&dir, result, evidence.as_deref()).map(|_| ())
@@ -99,7 +98,7 @@ impl Report for EvidenceWriter {
     }
 }
 
-/// Writes the verdict and the evidence of one try. Returns true if the evidence has a timeline.
+/// Writes the verdict and the evidence of one try. Returns whether the evidence has a timeline.
 fn write_case(dir: &Path, result: &CaseResult, evidence: Option<&Observations>) -> Result<bool, ReportError> {
     make_dir(dir)?;
     let timeline = evidence.and_then(Timeline::from_observations);
@@ -125,7 +124,7 @@ fn write_observations(dir: &Path, observations: &Observations) -> Result<(), Rep
         (evidence_files::EVENTS, recorded(&observations.events)),
         (evidence_files::NODE, recorded([&observations.node_status])),
         (evidence_files::CONFIGZ, recorded([&observations.configz])),
-        (evidence_files::REFUSED, recorded(&observations.refused)),
+        (evidence_files::REFUSED, recorded(&observations.api_rejection)),
         (evidence_files::HISTORY, Vec::from_iter(&history)),
         (evidence_files::ANSWERS, Vec::from_iter(&answers)),
         (evidence_files::OBJECTS, observations.objects.values().collect()),
@@ -196,12 +195,12 @@ mod tests {
         let run_dir = RunDir::at(dir.path()).unwrap();
         let mut report = EvidenceWriter::new(run_dir.clone());
         let started = fixtures::event(0.0, fixtures::run_started(&["v1.32.13"], &["requests-decide"]));
-        let mut what =
+        let mut kind =
             fixtures::case_ended("requests-decide", "v1.32.13", 2, Verdict::Failed, "el1 is missing");
-        if let RunEventKind::CaseEnded { evidence: place, .. } = &mut what {
+        if let RunEventKind::CaseEnded { evidence: place, .. } = &mut kind {
             *place = evidence.map(Arc::new);
         }
-        fixtures::deliver(&mut report, &[started, fixtures::event(9.0, what)]);
+        fixtures::deliver(&mut report, &[started, fixtures::event(9.0, kind)]);
         let case_dir = dir.path().join("artifacts/message/requests-decide/v1.32.13-2");
         std::fs::read_dir(case_dir)
             .unwrap()
@@ -247,7 +246,7 @@ mod tests {
         written("events.yaml", recorded(&seen.events));
         written("node.yaml", recorded([&seen.node_status]));
         written("configz.yaml", recorded([&seen.configz]));
-        written("refused.yaml", recorded(&seen.refused));
+        written("refused.yaml", recorded(&seen.api_rejection));
         assert_eq!(documents("facts.yaml")[0]["evictionsCounted"], json!(seen.evictions_counted));
         let samples: Vec<Value> =
             files["samples.jsonl"].lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -295,7 +294,7 @@ mod tests {
             evidence: Some(Arc::new(fixtures::evidence())),
         };
         let ended = fixtures::case_ended("requests-decide", "v1.32.13", 1, Verdict::Passed, "as stated");
-        let events = [retried, ended].map(|what| fixtures::event(0.0, what));
+        let events = [retried, ended].map(|kind| fixtures::event(0.0, kind));
         fixtures::deliver(&mut report, &events);
         let case_dir = dir.path().join("artifacts/message/requests-decide/v1.32.13");
         let read = |path: &str| std::fs::read_to_string(case_dir.join(path)).unwrap();
@@ -365,7 +364,7 @@ mod tests {
                 ("secret".to_owned(), secret.clone()),
                 ("config".to_owned(), kubeconfig),
             ]),
-            refused: Some(decoded(secret)),
+            api_rejection: Some(decoded(secret)),
             kubelet_log: vec![log],
             ..fixtures::evidence()
         }));

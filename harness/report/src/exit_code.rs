@@ -20,7 +20,7 @@
 
 use evictlab_judge::Verdict;
 
-/// Every case passed, reproduced its known bug, or was skipped.
+/// Every verdict is a success or `skipped`.
 pub const SUCCESS: u8 = 0;
 /// A case failed.
 pub const FAILED: u8 = 1;
@@ -35,27 +35,41 @@ pub const CHANGED: u8 = 5;
 /// Ctrl-C or SIGTERM.
 pub const INTERRUPTED: u8 = 130;
 
-/// Computes the exit status of a run. `changed`: a verdict differs from the baseline.
-/// `infrastructure_failed`: a cluster or report failed, or a case has no verdict.
-pub fn exit_code(
-    verdicts: impl IntoIterator<Item = Verdict>,
-    changed: bool,
-    infrastructure_failed: bool,
-    interrupted: bool,
-) -> u8 {
-    let mut code = if infrastructure_failed { INFRASTRUCTURE } else { SUCCESS };
-    for verdict in verdicts {
-        code = match (verdict, code) {
-            (Verdict::Failed, _) | (_, FAILED) => FAILED,
-            (Verdict::Error, _) | (_, INFRASTRUCTURE) => INFRASTRUCTURE,
-            (Verdict::Inconclusive, _) | (_, INCONCLUSIVE) => INCONCLUSIVE,
-            _ => SUCCESS,
-        };
+/// What affects the exit status of a run, apart from its verdicts.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RunConditions {
+    /// A verdict differs from the baseline.
+    pub changed: bool,
+    /// A cluster or report failed, or a case has no verdict.
+    pub infrastructure_failed: bool,
+    /// The run was interrupted.
+    pub interrupted: bool,
+}
+
+/// Computes the exit status of a run.
+pub fn exit_code(verdicts: impl IntoIterator<Item = Verdict>, conditions: RunConditions) -> u8 {
+    /// Statuses of verdicts and clusters, the decisive one first.
+    const PRECEDENCE: [u8; 4] = [FAILED, INFRASTRUCTURE, INCONCLUSIVE, SUCCESS];
+    let RunConditions { changed, infrastructure_failed, interrupted } = conditions;
+    if interrupted {
+        return INTERRUPTED;
     }
-    match (interrupted, changed) {
-        (true, _) => INTERRUPTED,
-        (false, true) => CHANGED,
-        (false, false) => code,
+    if changed {
+        return CHANGED;
+    }
+    let precedence = |status: &u8| PRECEDENCE.iter().position(|other| other == status);
+    let infrastructure = infrastructure_failed.then_some(INFRASTRUCTURE);
+    let statuses = verdicts.into_iter().map(status_of_verdict).chain(infrastructure);
+    statuses.min_by_key(precedence).unwrap_or(SUCCESS)
+}
+
+/// Returns the exit status of a run whose cases all have this verdict.
+fn status_of_verdict(verdict: Verdict) -> u8 {
+    match verdict {
+        Verdict::Passed | Verdict::Flaky | Verdict::Reproduced | Verdict::Fixed | Verdict::Skipped => SUCCESS,
+        Verdict::Failed => FAILED,
+        Verdict::Inconclusive => INCONCLUSIVE,
+        Verdict::Error => INFRASTRUCTURE,
     }
 }
 
@@ -78,14 +92,16 @@ mod tests {
             (&[Failed, Error], true, true, INTERRUPTED),
             (&[Passed], false, true, INTERRUPTED),
         ] {
-            let got = exit_code(verdicts.iter().copied(), false, infrastructure_failed, interrupted);
+            let conditions = RunConditions { infrastructure_failed, interrupted, ..RunConditions::default() };
+            let got = exit_code(verdicts.iter().copied(), conditions);
             assert_eq!(got, code, "{verdicts:?} {infrastructure_failed} {interrupted}");
         }
     }
 
     #[test]
     fn changed_precedes_failed() {
-        assert_eq!(exit_code([Failed], true, true, false), CHANGED);
-        assert_eq!(exit_code([Passed], true, false, true), INTERRUPTED);
+        let changed = RunConditions { changed: true, infrastructure_failed: true, interrupted: false };
+        assert_eq!(exit_code([Failed], changed), CHANGED);
+        assert_eq!(exit_code([Passed], RunConditions { interrupted: true, ..changed }), INTERRUPTED);
     }
 }

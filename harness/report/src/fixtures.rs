@@ -21,14 +21,14 @@ const CLUSTER: &str = "evictlab-7f3a";
 const MESSAGE: &str = "The node was low on resource: memory. Threshold quantity: 23377Mi, available: 23932160Ki. \
     Container el-sidecar1 was using 212Mi, request is 0, has larger consumption of memory. ";
 
-/// Plain output without colours.
+/// Plain output without colors.
 pub(crate) fn plain_output(verbosity: Verbosity) -> OutputOptions {
-    OutputOptions { format: OutputFormat::Plain, verbosity, colour: false }
+    OutputOptions { format: OutputFormat::Plain, verbosity, color: false, hints: true }
 }
 
 /// Output on a terminal.
-pub(crate) fn live_output(colour: bool) -> OutputOptions {
-    OutputOptions { format: OutputFormat::Live, verbosity: Verbosity::Normal, colour }
+pub(crate) fn live_output(color: bool) -> OutputOptions {
+    OutputOptions { format: OutputFormat::Live, verbosity: Verbosity::Normal, color, hints: true }
 }
 
 /// Applies events to an empty state.
@@ -49,9 +49,9 @@ pub(crate) fn deliver(report: &mut dyn Report, events: &[RunEvent]) -> RunState 
 }
 
 /// An event `seconds` after the start.
-pub(crate) fn event(seconds: f64, what: RunEventKind) -> RunEvent {
+pub(crate) fn event(seconds: f64, kind: RunEventKind) -> RunEvent {
     let start: Timestamp = "2026-11-21T09:30:12Z".parse().unwrap();
-    RunEvent { at: start + SignedDuration::from_secs_f64(seconds), what }
+    RunEvent { at: start + SignedDuration::from_secs_f64(seconds), kind }
 }
 
 pub(crate) fn id(suite: &str, case: &str, kubelet: &str, attempt: u32) -> CaseId {
@@ -75,7 +75,7 @@ pub(crate) fn case_info(suite: &str, case: &str) -> CaseInfo {
 /// The start of a run of cases of suite `message`.
 pub(crate) fn run_started(kubelets: &[&str], cases: &[&str]) -> RunEventKind {
     RunEventKind::RunStarted {
-        run: "7f3a".to_owned(),
+        run_id: "7f3a".to_owned(),
         evictlab: "0.1.0".to_owned(),
         backend: BackendName::Kind,
         model: None,
@@ -128,7 +128,7 @@ pub(crate) fn run_with_baseline(expected: &[(&str, Verdict)], seen: &[Verdict]) 
     }
     let ended = names.iter().zip(seen);
     let ended = ended.map(|(name, verdict)| case_ended(name, NEW, 1, *verdict, "so it was"));
-    std::iter::once(started).chain(ended).map(|what| event(0.0, what)).collect()
+    std::iter::once(started).chain(ended).map(|kind| event(0.0, kind)).collect()
 }
 
 fn ended(case: &str, kubelet: &str, node: &str, result: CaseResult) -> RunEventKind {
@@ -192,7 +192,7 @@ type Timed = (f64, RunEventKind);
 /// A run on two kubelets with six cases and every verdict.
 pub(crate) fn full_run() -> Vec<RunEvent> {
     let parts = [setup_events(), first_case_events(), other_case_events(), end_events()];
-    parts.into_iter().flatten().map(|(seconds, what)| event(seconds, what)).collect()
+    parts.into_iter().flatten().map(|(seconds, kind)| event(seconds, kind)).collect()
 }
 
 fn setup_events() -> Vec<Timed> {
@@ -215,7 +215,7 @@ fn first_case_events() -> Vec<Timed> {
         (30.3, ended(POD_LEVEL, OLD, "", plain(Verdict::Skipped, "asks for a kubelet >=1.34"))),
         (30.4, case_started(SIDECARS, OLD, "el-worker")),
         (30.5, case_started(SIDECARS, NEW, "el-worker2")),
-        (30.6, case_step(SIDECARS, OLD, Phase::Tune, "memory.available<23377Mi")),
+        (30.6, case_step(SIDECARS, OLD, Phase::Configure, "memory.available<23377Mi")),
         (31.6, case_step(SIDECARS, OLD, Phase::Observe, "3 containers run")),
         (32.0, progress(SIDECARS, OLD, "el-sidecar1 at 112Mi, 144Mi to go")),
         (32.5, progress(SIDECARS, OLD, "el-sidecar1 at 152Mi, 104Mi to go")),
@@ -238,11 +238,11 @@ fn first_case_events() -> Vec<Timed> {
 
 fn other_case_events() -> Vec<Timed> {
     let inconclusive = CaseResult {
-        inconclusive_reason: Some(InconclusiveReason::KilledForMemory),
+        inconclusive_reason: Some(InconclusiveReason::KilledBeforeEviction),
         ..plain(Verdict::Inconclusive, "el1 was killed for memory before the kubelet evicted its pod")
     };
     let lost = CaseResult {
-        phase: Some(Phase::Tune),
+        phase: Some(Phase::Configure),
         ..plain(Verdict::Error, "the kubelet did not come back after its restart\nits log ends with: exit 1")
     };
     vec![
@@ -332,7 +332,7 @@ pub(crate) fn evidence() -> Observations {
         kubelet_log: vec!["I1121 00:47:45.328219 eviction_manager.go:616] \"pod is evicted successfully\"".to_owned()],
         configz: decoded(json!({"kubeletconfig": {"evictionPressureTransitionPeriod": "1s"}})),
         evictions_counted: BTreeMap::from([("memory.available".to_owned(), 1)]),
-        refused: Some(decoded(json!({"kind": "Status", "code": 422, "reason": "Invalid"}))),
+        api_rejection: Some(decoded(json!({"kind": "Status", "code": 422, "reason": "Invalid"}))),
         ..Observations::default()
     }
 }

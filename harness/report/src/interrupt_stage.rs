@@ -14,7 +14,7 @@ impl InterruptStage {
         self.0.store(stage, Ordering::Relaxed);
     }
 
-    /// Returns true if the run was interrupted.
+    /// Returns whether the run was interrupted.
     pub fn is_interrupted(&self) -> bool {
         self.0.load(Ordering::Relaxed) > 0
     }

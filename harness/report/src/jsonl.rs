@@ -149,7 +149,7 @@ mod tests {
         report.on_event(&event, &RunState::default()).unwrap();
         let text = String::from_utf8(report.out).unwrap();
         let read: RunEvent = serde_json::from_str(&text).unwrap();
-        let RunEventKind::RunStarted { cases, .. } = read.what else { panic!("{text}") };
+        let RunEventKind::RunStarted { cases, .. } = read.kind else { panic!("{text}") };
         assert!(cases[0].case == name && !text.contains("##["), "{text}");
     }
 

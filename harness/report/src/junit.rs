@@ -373,7 +373,7 @@ mod tests {
                 events.push(fixtures::case_ended("a", kubelet, 1, Verdict::Passed, ""));
                 events.push(fixtures::case_ended("a", kubelet, 2, Verdict::Failed, ""));
             }
-            let events: Vec<_> = events.into_iter().map(|what| fixtures::event(1.0, what)).collect();
+            let events: Vec<_> = events.into_iter().map(|kind| fixtures::event(1.0, kind)).collect();
             let back = quick_junit::Report::deserialize_from_str(&written(&events)).unwrap();
             let of_suite = |suite: &TestSuite| {
                 let suite_name = suite.name.as_str().to_owned();
@@ -489,7 +489,7 @@ mod tests {
             ),
         ] {
             let whole = std::iter::once(fixtures::run_started(&["v1.32.13"], &["a"])).chain(events);
-            let events: Vec<_> = whole.map(|what| fixtures::event(1.0, what)).collect();
+            let events: Vec<_> = whole.map(|kind| fixtures::event(1.0, kind)).collect();
             let back = quick_junit::Report::deserialize_from_str(&written(&events)).unwrap();
             let shown = |row: &TestCase| {
                 let (word, message) = match &row.status {
@@ -508,7 +508,7 @@ mod tests {
     fn a_case_of_the_baseline_that_did_not_run_is_a_failure() {
         let expected = [("a", Verdict::Passed), ("b", Verdict::Passed)];
         let mut events = fixtures::run_with_baseline(&expected, &[Verdict::Passed]);
-        let RunEventKind::RunStarted { cases, .. } = &mut events[0].what else { unreachable!("it started") };
+        let RunEventKind::RunStarted { cases, .. } = &mut events[0].kind else { unreachable!("it started") };
         cases[1].file = String::new();
         let row = |events: &[RunEvent]| {
             let back = quick_junit::Report::deserialize_from_str(&written(events)).unwrap();
@@ -546,7 +546,7 @@ mod tests {
             (vec![start.clone(), RunEventKind::Interrupted { stage: 1 }], "not run: run interrupted"),
             (vec![start], "not run: the run ended early"),
         ] {
-            let events: Vec<_> = events.into_iter().map(|what| fixtures::event(1.0, what)).collect();
+            let events: Vec<_> = events.into_iter().map(|kind| fixtures::event(1.0, kind)).collect();
             let text = written(&events);
             assert!(text.contains(&format!("<skipped message=\"{why}\"/>")), "{text}");
         }

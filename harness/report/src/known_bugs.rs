@@ -3,7 +3,7 @@
 use unicode_width::UnicodeWidthStr;
 
 use crate::run_state::RunState;
-use crate::text::{count, inert_markdown, marked_ranges, truncate};
+use crate::text::{count, inert_markdown, marked_ranges};
 use evictlab_judge::Verdict;
 
 /// Prefix of the issues that a terminal shows by their number alone.
@@ -11,7 +11,7 @@ const KUBERNETES: &str = "kubernetes/kubernetes";
 
 /// A known bug with all cases and kubelets of a run that reproduced it, or that found it fixed.
 #[derive(Debug)]
-pub(crate) struct KnownBug<'a> {
+pub(crate) struct ObservedBug<'a> {
     /// The issue, or a description of the bug.
     pub name: &'a str,
     is_fixed: bool,
@@ -20,8 +20,8 @@ pub(crate) struct KnownBug<'a> {
 }
 
 /// Returns the known bugs of a run: reproduced ones, then fixed ones, each by their number.
-pub(crate) fn known_bugs(state: &RunState) -> Vec<KnownBug<'_>> {
-    let mut bugs: Vec<KnownBug<'_>> = vec![];
+pub(crate) fn known_bugs(state: &RunState) -> Vec<ObservedBug<'_>> {
+    let mut bugs: Vec<ObservedBug<'_>> = vec![];
     for ended in &state.ended {
         let (id, result) = (&ended.id, &ended.result);
         let is_fixed = match result.verdict {
@@ -30,9 +30,9 @@ pub(crate) fn known_bugs(state: &RunState) -> Vec<KnownBug<'_>> {
             _ => continue,
         };
         let name = result.known_bug.as_deref().unwrap_or("a known bug");
-        let same = |bug: &KnownBug<'_>| bug.name == name && bug.is_fixed == is_fixed;
+        let same = |bug: &ObservedBug<'_>| bug.name == name && bug.is_fixed == is_fixed;
         let place = bugs.iter().position(same).unwrap_or_else(|| {
-            bugs.push(KnownBug { name, is_fixed, cases: vec![], kubelets: vec![] });
+            bugs.push(ObservedBug { name, is_fixed, cases: vec![], kubelets: vec![] });
             bugs.len() - 1
         });
         let (case, bug) = (id.suite_and_case(), &mut bugs[place]);
@@ -51,32 +51,46 @@ pub(crate) fn known_bugs(state: &RunState) -> Vec<KnownBug<'_>> {
     bugs
 }
 
-/// Minimum width of a shortened description of a bug, in columns.
-const MIN_DESCRIPTION: usize = 24;
+/// Name of a bug whose description does not fit into its line.
+const WITHOUT_ISSUE: &str = "a bug without an issue";
 
-impl KnownBug<'_> {
-    /// Renders the bug in one line of this width, if possible: shortens a description, and names
-    /// only the first of several cases.
+/// Returns the words of a text on indented lines of this width, each after a line break.
+fn indented(text: &str, columns: usize) -> String {
+    let (mut lines, mut width) = (String::new(), columns);
+    for word in text.split_whitespace() {
+        if width + 1 + word.width() > columns {
+            lines.push_str("\n  ");
+            width = 0;
+        } else {
+            lines.push(' ');
+            width += 1;
+        }
+        lines.push_str(word);
+        width += word.width();
+    }
+    lines
+}
+
+impl ObservedBug<'_> {
+    /// Renders the bug in one line of this width, if possible: names only the first of several
+    /// cases. A long description of a bug without an issue follows on lines of its own.
     pub(crate) fn render_within(&self, state: &RunState, columns: usize) -> String {
         let name = self.short_name().trim_end_matches('.');
         let all = self.render(state, name);
-        let excess = all.width().saturating_sub(columns);
-        if excess == 0 {
+        if all.width() <= columns {
             return all;
         }
-        let name = match self.name.contains('#') {
-            true => name.to_owned(),
-            false => {
-                let shorter = truncate(name, name.width().saturating_sub(excess).max(MIN_DESCRIPTION));
-                shorter.strip_suffix(" …").map(|kept| format!("{kept}…")).unwrap_or(shorter)
-            }
-        };
-        let shorter = self.render(state, &name);
-        if shorter.width() <= columns || self.cases.len() == 1 {
-            return shorter;
+        let has_issue = self.name.contains('#');
+        let name = if has_issue { name } else { WITHOUT_ISSUE };
+        let mut line = self.render(state, name);
+        if line.width() > columns && self.cases.len() > 1 {
+            let others = count(self.cases.len() - 1, "other case");
+            line = self.render_with(state, name, &format!("{} and {others}", self.cases[0]));
         }
-        let others = count(self.cases.len() - 1, "other case");
-        self.render_with(state, &name, &format!("{} and {others}", self.cases[0]))
+        if !has_issue {
+            line.push_str(&indented(&inert_markdown(self.name.trim_end()), columns));
+        }
+        line
     }
 
     /// Renders the bug in one line of Markdown: `reproduced: #132001 on v1.27 to v1.36, 10 kubelets
@@ -88,9 +102,10 @@ impl KnownBug<'_> {
     fn render_with(&self, state: &RunState, name: &str, cases: &str) -> String {
         let name = inert_markdown(name.trim_end_matches('.'));
         let kubelets = self.kubelet_range(state);
-        match self.is_fixed {
-            false => format!("reproduced: {name} on {kubelets} ({cases})"),
-            true => format!("fixed: {name} does not occur on {kubelets}; narrow `known-bugs` of {cases}"),
+        if self.is_fixed {
+            format!("fixed: {name} does not occur on {kubelets}; narrow `known-bugs` of {cases}")
+        } else {
+            format!("reproduced: {name} on {kubelets} ({cases})")
         }
     }
 
@@ -148,7 +163,7 @@ mod tests {
                 events.push(ended);
             }
         }
-        let events: Vec<_> = events.into_iter().map(|what| fixtures::event(0.0, what)).collect();
+        let events: Vec<_> = events.into_iter().map(|kind| fixtures::event(0.0, kind)).collect();
         fixtures::state_after(&events)
     }
 
@@ -173,14 +188,15 @@ mod tests {
         let cases = "on v1.27, v1.28, 2 kubelets (message/a, message/b)";
         let full = format!("reproduced: {} {cases}", about.trim_end_matches('.'));
         assert!(within(200).contains(&full), "{:?}", within(200));
-        for columns in [120, 100] {
+        for (columns, cases) in [(120, "message/a, message/b"), (80, "message/a and 1 other case")] {
             let line = within(columns).into_iter().find(|line| line.contains("The kubelet")).unwrap();
-            assert!(line.width() <= columns && line.width() > columns - 8, "{line}");
-            assert!(line.ends_with(cases) && line.contains('…'), "{line}");
+            let (first, description) = line.split_once("\n").unwrap();
+            let expected = "reproduced: a bug without an issue on v1.27, v1.28, 2 kubelets";
+            assert_eq!(first, format!("{expected} ({cases})"));
+            assert_eq!(description.split_whitespace().collect::<Vec<_>>().join(" "), about);
+            let is_short = |line: &str| line.starts_with("  ") && line.width() <= columns + 2;
+            assert!(description.lines().all(is_short), "{line}");
         }
-        let line =
-            "reproduced: The kubelet evicts a se… on v1.27, v1.28, 2 kubelets (message/a and 1 other case)";
-        assert!(within(80).contains(&line.to_owned()), "{:?}", within(80));
         assert!(
             within(20).contains(&"reproduced: #9 on v1.27.16 (message/c)".to_owned()),
             "{:?}",

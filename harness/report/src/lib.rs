@@ -113,7 +113,7 @@ pub use run_state::RunState;
 pub use select::{ReportOptions, reports};
 pub use sink::{EventSender, Finished, Report, ReportError, ReportFailure, Reports};
 pub use terminal::{
-    Line, LiveTerminal, PlainLog, RunSummary, Screen, StatusLine, Style, Tally, colour_markdown,
+    Line, LiveTerminal, PlainLog, RunSummary, Screen, StatusLine, Style, Tally, color_markdown,
 };
-pub use terminal_caps::{ColourChoice, TerminalCaps};
+pub use terminal_caps::{ColorChoice, TerminalCaps};
 pub use verdict_collector::{ClusterFailure, CollectedResult, VerdictCollector};

@@ -2,7 +2,6 @@
 
 use comfy_table::{Table, presets};
 
-use crate::attention::needs_attention;
 use crate::run_event::CaseInfo;
 use crate::run_state::{EndedCase, RunStart, RunState};
 use crate::symbols::{self, NOT_RUN, symbol};
@@ -93,7 +92,7 @@ fn compact_matrix(state: &RunState, run: &RunStart, columns: usize) -> String {
 /// The symbol of a verdict that needs attention, or of the last verdict.
 fn worst_symbol(state: &RunState, info: &CaseInfo, kubelet: &str) -> char {
     let verdicts = || state.attempts(info, kubelet).map(|ended| ended.result.verdict);
-    let worst = verdicts().find(|verdict| needs_attention(*verdict)).or_else(|| verdicts().last());
+    let worst = verdicts().find(|verdict| verdict.needs_attention()).or_else(|| verdicts().last());
     worst.map_or(NOT_RUN, symbol)
 }
 
@@ -148,7 +147,7 @@ mod tests {
             })
         });
         let events = std::iter::once(fixtures::run_started(kubelets, &cases)).chain(ended);
-        fixtures::state_after(&events.map(|what| fixtures::event(0.0, what)).collect::<Vec<_>>())
+        fixtures::state_after(&events.map(|kind| fixtures::event(0.0, kind)).collect::<Vec<_>>())
     }
 
     #[test]

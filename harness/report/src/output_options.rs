@@ -3,7 +3,7 @@
 use std::env;
 use std::io::{self, IsTerminal};
 
-use crate::terminal_caps::{ColourChoice, TerminalCaps};
+use crate::terminal_caps::{ColorChoice, TerminalCaps};
 
 /// Format of standard output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,8 +37,8 @@ pub struct OutputPreferences {
     pub format: Option<OutputFormat>,
     /// The amount.
     pub verbosity: Verbosity,
-    /// Colours.
-    pub colour: ColourChoice,
+    /// Colors.
+    pub color: ColorChoice,
 }
 
 /// Output on standard output.
@@ -48,8 +48,10 @@ pub struct OutputOptions {
     pub format: OutputFormat,
     /// The amount.
     pub verbosity: Verbosity,
-    /// True if colours are used.
-    pub colour: bool,
+    /// True if colors are used.
+    pub color: bool,
+    /// True if the summary ends with the run directory and the next commands.
+    pub hints: bool,
 }
 
 impl OutputOptions {
@@ -66,14 +68,20 @@ impl OutputOptions {
         is_terminal: bool,
         variable: impl Fn(&str) -> Option<String>,
     ) -> Self {
-        let OutputPreferences { format, verbosity, colour } = preferences;
-        let caps = TerminalCaps::of(is_terminal, &variable).with(colour);
+        let OutputPreferences { format, verbosity, color } = preferences;
+        let caps = TerminalCaps::of(is_terminal, &variable).with(color);
         let detected = match variable("GITHUB_ACTIONS") {
             Some(_) => OutputFormat::Github,
             None if caps.live && verbosity == Verbosity::Normal => OutputFormat::Live,
             None => OutputFormat::Plain,
         };
-        Self { format: format.unwrap_or(detected), verbosity, colour: caps.colour }
+        Self { format: format.unwrap_or(detected), verbosity, color: caps.color, hints: true }
+    }
+
+    /// The output of a run that is a part of a search: its summary ends with the totals.
+    #[must_use]
+    pub fn without_hints(self) -> Self {
+        Self { hints: false, ..self }
     }
 }
 
@@ -82,12 +90,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn format_and_colour_follow_preferences_and_environment() {
+    fn format_and_color_follow_preferences_and_environment() {
         use OutputFormat::{Github, Json, Live, Plain};
         let quiet = OutputPreferences { verbosity: Verbosity::Quiet, ..Default::default() };
         let verbose = OutputPreferences { verbosity: Verbosity::Verbose, ..Default::default() };
         let format = |format| OutputPreferences { format: Some(format), ..Default::default() };
-        let colour = |colour| OutputPreferences { colour, ..Default::default() };
+        let color = |color| OutputPreferences { color, ..Default::default() };
         let default = OutputPreferences::default();
         let github = &[("GITHUB_ACTIONS", "true")][..];
         for (preferences, is_terminal, variables, expected) in [
@@ -100,14 +108,14 @@ mod tests {
             (format(Plain), true, github, (Plain, true)),
             (format(Json), false, &[], (Json, false)),
             (format(Github), false, &[], (Github, false)),
-            (colour(ColourChoice::Always), false, &[("NO_COLOR", "1")], (Plain, true)),
-            (colour(ColourChoice::Never), true, &[("CLICOLOR_FORCE", "1")], (Live, false)),
+            (color(ColorChoice::Always), false, &[("NO_COLOR", "1")], (Plain, true)),
+            (color(ColorChoice::Never), true, &[("CLICOLOR_FORCE", "1")], (Live, false)),
         ] {
             let get = |name: &str| {
                 variables.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
             };
             let options = OutputOptions::of(preferences, is_terminal, get);
-            assert_eq!((options.format, options.colour), expected, "{preferences:?} {variables:?}");
+            assert_eq!((options.format, options.color), expected, "{preferences:?} {variables:?}");
         }
     }
 }

@@ -148,7 +148,7 @@ impl Report for Prow {
     }
 
     fn on_event(&mut self, event: &RunEvent, run: &RunState) -> Result<(), ReportError> {
-        let (RunEventKind::RunStarted { .. }, Some(run)) = (&event.what, &run.run) else { return Ok(()) };
+        let (RunEventKind::RunStarted { .. }, Some(run)) = (&event.kind, &run.run) else { return Ok(()) };
         let metadata = ProwStartedMetadata {
             run: run.id.clone(),
             evictlab: run.evictlab.clone(),

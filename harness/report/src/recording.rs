@@ -48,7 +48,7 @@ impl Report for Recording {
     }
 
     fn on_event(&mut self, event: &RunEvent, _run: &RunState) -> Result<(), ReportError> {
-        match &event.what {
+        match &event.kind {
             RunEventKind::CaseEnded { id, evidence: Some(evidence), .. } => self.write(id, evidence),
             _ => Ok(()),
         }

@@ -108,8 +108,8 @@ pub(super) fn redacted_text(text: &str) -> Cow<'_, str> {
 
 /// Replaces credentials in every text of an event. Its evidence is redacted when it is written.
 /// Each arm names all fields, so that a new text cannot be forgotten.
-pub(super) fn redact_event(what: &mut RunEventKind) {
-    match what {
+pub(super) fn redact_event(kind: &mut RunEventKind) {
+    match kind {
         RunEventKind::ClusterStep { text, cluster: _ }
         | RunEventKind::ClusterWarning { text, cluster: _ }
         | RunEventKind::ClusterFailed { error: text, cluster: _, seconds: _, cause: _ }
@@ -133,7 +133,7 @@ pub(super) fn redact_event(what: &mut RunEventKind) {
         }
         // The user stated these texts: in options, and in case files.
         RunEventKind::RunStarted {
-            run: _,
+            run_id: _,
             evictlab: _,
             backend: _,
             model: _,
@@ -231,7 +231,7 @@ fn redacted_object(mut fields: Map<String, Value>, own: Option<&str>) -> Map<Str
         .collect()
 }
 
-/// Returns true if an object is a pod in another namespace than that of the case. The items of a
+/// Returns whether an object is a pod in another namespace than that of the case. The items of a
 /// list do not have a kind.
 fn is_pod_of_others(fields: &Map<String, Value>, own: Option<&str>) -> bool {
     let namespace = fields.get("metadata").and_then(|metadata| metadata.get("namespace")?.as_str());
@@ -260,7 +260,7 @@ fn is_secret_key(key: &str) -> bool {
     SECRET_KEYS.contains(&key.to_ascii_lowercase().as_str())
 }
 
-/// Returns true if a variable or header holds a credential: `GITHUB_TOKEN`, `Authorization`.
+/// Returns whether a variable or header holds a credential: `GITHUB_TOKEN`, `Authorization`.
 fn is_secret_name(name: &str) -> bool {
     let joined = name.to_ascii_lowercase().replace(['_', '-'], "");
     name.split(['_', '-']).any(is_secret_key) || SECRET_NAME_ENDS.iter().any(|end| joined.ends_with(end))
@@ -451,9 +451,9 @@ mod tests {
             result.evictions.push(record);
             result.diff = text();
         }
-        for (mut what, credentials) in [(step(text()), 1), (failed(text()), 1), (ended, 6)] {
-            redact_event(&mut what);
-            let written = serde_json::to_string(&what).unwrap();
+        for (mut kind, credentials) in [(step(text()), 1), (failed(text()), 1), (ended, 6)] {
+            redact_event(&mut kind);
+            let written = serde_json::to_string(&kind).unwrap();
             assert!(!written.contains("eyJ"), "{written}");
             assert_eq!(written.matches(REDACTED).count(), credentials, "{written}");
         }

@@ -47,7 +47,7 @@ impl Report for Reserve {
     }
 
     fn on_event(&mut self, event: &RunEvent, _run: &RunState) -> Result<(), ReportError> {
-        if !matches!(event.what, RunEventKind::RunEnded { .. }) {
+        if !matches!(event.kind, RunEventKind::RunEnded { .. }) {
             return Ok(());
         }
         match fs::remove_file(&self.path) {

@@ -84,7 +84,7 @@ fn sort_key(name: &str) -> Option<(String, u32)> {
     (time.chars().map(digits).eq("0000-00-00T00-00-00Z".chars())).then(|| (time.to_owned(), number))
 }
 
-/// Returns true if a directory contains a run, or the runs of a command, that ended or was killed.
+/// Returns whether a directory contains a run, or the runs of a command, that ended or was killed.
 fn is_over(dir: &Path) -> bool {
     if ["finished.json", "bisect.md", "mutants.json"].iter().any(|end| dir.join(end).exists()) {
         return true;

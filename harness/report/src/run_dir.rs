@@ -100,7 +100,7 @@ impl RunDir {
         Self { root: PathBuf::new(), foreign_latest: None }
     }
 
-    /// Returns true if this is [`RunDir::relative`].
+    /// Returns whether this is [`RunDir::relative`].
     pub(super) fn is_relative(&self) -> bool {
         self.root.as_os_str().is_empty()
     }
@@ -169,7 +169,7 @@ pub(super) fn ensure_writable(dir: &Path) -> Result<(), ReportError> {
 pub(super) fn write_file(path: &Path, content: &[u8]) -> Result<(), ReportError> {
     let mut partial = path.as_os_str().to_owned();
     partial.push(".partial");
-    // A killed process may have left it, and a stranger's run may have a link with this name.
+    // A killed process may have left it, and an untrusted run may have a link with this name.
     let _ = fs::remove_file(&partial);
     let create = || OpenOptions::new().create_new(true).write(true).mode(0o600).open(&partial);
     // No fsync: a killed process loses nothing, and cases put this disk under pressure.

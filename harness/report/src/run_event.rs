@@ -18,7 +18,7 @@ pub struct RunEvent {
     pub at: Timestamp,
     /// The event.
     #[serde(flatten)]
-    pub what: RunEventKind,
+    pub kind: RunEventKind,
 }
 
 /// Identity of one execution: case, kubelet and attempt.
@@ -49,7 +49,8 @@ pub enum RunEventKind {
     /// The run started.
     RunStarted {
         /// Id of the run.
-        run: String,
+        #[serde(rename = "run")]
+        run_id: String,
         /// Version of evictlab.
         evictlab: String,
         /// Backend of the run.
@@ -274,7 +275,8 @@ pub struct ShardInfo {
     /// Number of shards.
     pub of: usize,
     /// Cases of the other shards.
-    pub others: Vec<CaseInfo>,
+    #[serde(rename = "others")]
+    pub other_cases: Vec<CaseInfo>,
 }
 
 /// A case of the plan.

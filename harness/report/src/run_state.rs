@@ -108,18 +108,18 @@ impl RunState {
     /// Applies one event.
     pub fn apply(&mut self, event: &RunEvent) {
         let at = event.at;
-        match &event.what {
+        match &event.kind {
             RunEventKind::RunStarted { .. } => self.run = RunStart::from_event(event),
             RunEventKind::ClusterStarted { .. }
             | RunEventKind::ClusterStep { .. }
             | RunEventKind::ClusterWarning { .. }
             | RunEventKind::ClusterReady { .. }
             | RunEventKind::ClusterFailed { .. }
-            | RunEventKind::ClusterDeleted { .. } => self.apply_cluster_event(at, &event.what),
+            | RunEventKind::ClusterDeleted { .. } => self.apply_cluster_event(at, &event.kind),
             RunEventKind::CaseStarted { id, .. } => self.running.push(RunningCase {
                 id: id.clone(),
                 since: at,
-                phase: Phase::Lease,
+                phase: Phase::AwaitNode,
                 text: String::new(),
             }),
             RunEventKind::CaseStep { id, phase, text } | RunEventKind::CaseProgress { id, phase, text } => {
@@ -130,7 +130,7 @@ impl RunState {
             }
             RunEventKind::CaseRetried { id, text, result, .. } => {
                 if let Some(running) = self.running.iter_mut().find(|running| running.id == *id) {
-                    running.phase = Phase::Lease;
+                    running.phase = Phase::AwaitNode;
                     running.text = retry_text(text, result);
                 }
             }
@@ -163,8 +163,8 @@ impl RunState {
         minor(kubelet).filter(is_unique).unwrap_or_else(|| kubelet.to_owned())
     }
 
-    fn apply_cluster_event(&mut self, at: Timestamp, what: &RunEventKind) {
-        match what {
+    fn apply_cluster_event(&mut self, at: Timestamp, kind: &RunEventKind) {
+        match kind {
             RunEventKind::ClusterStarted { cluster, kubelets, reused } => self.clusters.push(Cluster {
                 name: cluster.clone(),
                 kubelets: kubelets.clone(),
@@ -248,12 +248,12 @@ impl RunState {
         ORDER.into_iter().map(|verdict| (verdict, count(verdict))).filter(|(_, count)| *count > 0).collect()
     }
 
-    /// Returns true if the run ended early: interrupted, or at its time limit.
+    /// Returns whether the run ended early: interrupted, or at its time limit.
     pub(crate) fn was_cut_short(&self) -> bool {
         self.interrupted > 0 || self.timed_out
     }
 
-    /// Returns true if a cluster failed, or a planned case has no verdict.
+    /// Returns whether a cluster failed, or a planned case has no verdict.
     pub(crate) fn infrastructure_failed(&self) -> bool {
         let cluster_failed = |cluster: &Cluster| {
             matches!(cluster.creation, Some(Creation::Failed { .. }))
@@ -285,7 +285,7 @@ impl RunStart {
     /// Reads a `RunStarted` event; `None` for other events.
     fn from_event(event: &RunEvent) -> Option<Self> {
         let RunEventKind::RunStarted {
-            run,
+            run_id,
             evictlab,
             backend,
             model,
@@ -296,13 +296,13 @@ impl RunStart {
             flaky_result,
             real_start,
             shard,
-        } = &event.what
+        } = &event.kind
         else {
             return None;
         };
         Some(Self {
             at: event.at,
-            id: run.clone(),
+            id: run_id.clone(),
             evictlab: evictlab.clone(),
             backend: *backend,
             model: model.clone(),
@@ -323,7 +323,7 @@ impl CaseInfo {
         format!("{}/{}", self.suite, self.case)
     }
 
-    /// Returns true if this is the case of `id`, and `kubelet` its kubelet.
+    /// Returns whether this is the case of `id`, and `kubelet` its kubelet.
     pub(crate) fn matches(&self, id: &CaseId, kubelet: &str) -> bool {
         self.suite == id.suite && self.case == id.case && kubelet == id.kubelet
     }

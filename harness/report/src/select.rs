@@ -48,7 +48,12 @@ pub fn reports(options: ReportOptions) -> Result<Vec<Box<dyn Report>>, ReportErr
     let shown = Some(run_dir.clone());
     let path = run_dir.path().join("build-log.txt");
     let log = create_private(&path).map_err(|source| ReportError::Write { path, source })?;
-    let verbose = OutputOptions { format: OutputFormat::Plain, verbosity: Verbosity::Verbose, colour: false };
+    let verbose = OutputOptions {
+        format: OutputFormat::Plain,
+        verbosity: Verbosity::Verbose,
+        color: false,
+        hints: true,
+    };
     let output = match stdout {
         Some(options) => Some((options, OutputQueue::start(io::stdout())?)),
         None => None,
@@ -122,7 +127,7 @@ mod tests {
         )
         .unwrap();
         assert!(dir.path().join("run/artifacts/.reserve").exists());
-        fixtures::full_run().into_iter().for_each(|event| reports.events().send(event.what));
+        fixtures::full_run().into_iter().for_each(|event| reports.events().send(event.kind));
         let text = "returned eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJzeXN0ZW06c2EifQ.c2lnbmF0dXJl".to_owned();
         reports.events().send(RunEventKind::ClusterStep { cluster: "evictlab-7f3a".to_owned(), text });
         let finished = reports.finish();

@@ -10,7 +10,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::clock::Clock;
-use crate::exit_code::{self, exit_code};
+use crate::exit_code::{self, RunConditions, exit_code};
 use crate::redact::redact_event;
 use crate::run_event::{RunEvent, RunEventKind};
 use crate::run_state::RunState;
@@ -129,8 +129,8 @@ enum Message {
 
 impl EventSender {
     /// Sends an event, stamped with the current time.
-    pub fn send(&self, what: RunEventKind) {
-        let event = RunEvent { at: self.now(), what };
+    pub fn send(&self, kind: RunEventKind) {
+        let event = RunEvent { at: self.now(), kind };
         // The receiver disappears only after the reports finished; later events have no reader.
         let _ = self.sender.send(Message::Event(Box::new(event)));
     }
@@ -254,7 +254,7 @@ fn dispatch(receiver: &Receiver<Message>, reports: Vec<Box<dyn Report>>, clock: 
         match receiver.recv_timeout(TICK_INTERVAL) {
             Ok(Message::Event(mut event)) => {
                 last = event.at;
-                redact_event(&mut event.what);
+                redact_event(&mut event.kind);
                 deliver(&mut slots, &mut state, &event);
             }
             Err(RecvTimeoutError::Timeout) => {
@@ -276,7 +276,7 @@ pub(crate) fn replay(events: &[RunEvent], reports: Vec<Box<dyn Report>>) -> Fini
     let mut state = RunState::default();
     for event in events {
         let mut event = event.clone();
-        redact_event(&mut event.what);
+        redact_event(&mut event.kind);
         deliver(&mut slots, &mut state, &event);
     }
     let last = events.iter().map(|event| event.at).max().unwrap_or_default();
@@ -290,14 +290,17 @@ fn deliver(slots: &mut [ReporterSlot], state: &mut RunState, event: &RunEvent) {
 
 fn finish_reports(mut state: RunState, mut slots: Vec<ReporterSlot>, at: Timestamp) -> Finished {
     let status = |state: &RunState, report_failed: bool| {
-        let infrastructure_failed = state.infrastructure_failed() || report_failed;
-        let interrupted = state.interrupted > 0;
-        exit_code(state.unexpected_verdicts(), state.has_changed(), infrastructure_failed, interrupted)
+        let conditions = RunConditions {
+            changed: state.has_changed(),
+            infrastructure_failed: state.infrastructure_failed() || report_failed,
+            interrupted: state.interrupted > 0,
+        };
+        exit_code(state.unexpected_verdicts(), conditions)
     };
     let code = status(&state, slots.iter().any(|slot| slot.failure.is_some()));
     if let Some(run) = &state.run {
         let seconds = at.duration_since(run.at).as_secs_f64();
-        let event = RunEvent { at, what: RunEventKind::RunEnded { exit_code: code, seconds } };
+        let event = RunEvent { at, kind: RunEventKind::RunEnded { exit_code: code, seconds } };
         deliver(&mut slots, &mut state, &event);
     }
     let failures: Vec<_> = slots.into_iter().filter_map(|slot| slot.finish(&state)).collect();
@@ -331,13 +334,13 @@ mod tests {
         }
 
         fn on_event(&mut self, event: &RunEvent, _run: &RunState) -> Result<(), ReportError> {
-            let what = match &event.what {
+            let kind = match &event.kind {
                 RunEventKind::RunEnded { exit_code, .. } => format!("ended {exit_code}"),
                 RunEventKind::CaseEnded { id, .. } => id.case.clone(),
                 _ => "other".to_owned(),
             };
             let mut seen = self.seen.lock().unwrap();
-            seen.push(what);
+            seen.push(kind);
             let nth = seen.len();
             drop(seen);
             if nth == 2 { (self.second)() } else { Ok(()) }
@@ -414,7 +417,7 @@ mod tests {
             (vec![started(&["a"]), RunEventKind::Interrupted { stage: 1 }], exit_code::INTERRUPTED),
         ] {
             let reports = Reports::start(vec![], Clock::wall()).unwrap();
-            events.iter().for_each(|what| reports.events().send(what.clone()));
+            events.iter().for_each(|kind| reports.events().send(kind.clone()));
             assert_eq!(reports.finish().exit_code, code, "{events:?}");
         }
     }
@@ -425,7 +428,7 @@ mod tests {
         let reports = Reports::start(vec![works], Clock::wall()).unwrap();
         let blocked = seen.lock().unwrap();
         let message = || {
-            let event = RunEvent { at: reports.events.now(), what: ended("a", Verdict::Passed) };
+            let event = RunEvent { at: reports.events.now(), kind: ended("a", Verdict::Passed) };
             Message::Event(Box::new(event))
         };
         // The report has taken one event, and waits.

@@ -10,7 +10,7 @@ use crate::markdown::{
     write_model_notice,
 };
 use crate::matrix::matrix_within;
-use crate::output_options::Verbosity;
+use crate::output_options::{OutputOptions, Verbosity};
 use crate::run_dir::RunDir;
 use crate::run_state::{EndedCase, RunState};
 use crate::text::{markdown_code, shell_quote};
@@ -38,11 +38,11 @@ pub(crate) struct SummaryParts {
 pub(crate) fn run_summary(
     state: &RunState,
     run_dir: Option<&RunDir>,
-    verbosity: Verbosity,
+    options: OutputOptions,
     columns: usize,
 ) -> String {
     let SummaryParts { overview: mut text, attention, closing } =
-        SummaryParts::of(state, run_dir, verbosity, columns);
+        SummaryParts::of(state, run_dir, options, columns);
     for (title, details) in attention {
         let _ = write!(text, "\n### {title}\n{details}");
     }
@@ -54,12 +54,12 @@ impl SummaryParts {
     pub(crate) fn of(
         state: &RunState,
         run_dir: Option<&RunDir>,
-        verbosity: Verbosity,
+        options: OutputOptions,
         columns: usize,
     ) -> Self {
         let groups = AttentionGroups::of(state);
         let expected_failures = groups.expected_failures();
-        let closing = closing(state, run_dir, verbosity, expected_failures);
+        let closing = closing(state, run_dir, options, expected_failures);
         let details = |(first, others): (&EndedCase, Vec<&EndedCase>)| {
             let mut text = String::new();
             write_case_details(&mut text, state.case_info(&first.id), first);
@@ -70,7 +70,7 @@ impl SummaryParts {
             (title(first), text)
         };
         let attention = groups.unexpected.into_iter().map(details).collect();
-        Self { overview: overview(state, verbosity, columns), attention, closing }
+        Self { overview: overview(state, options.verbosity, columns), attention, closing }
     }
 }
 
@@ -95,7 +95,7 @@ fn overview(state: &RunState, verbosity: Verbosity, columns: usize) -> String {
 fn closing(
     state: &RunState,
     run_dir: Option<&RunDir>,
-    verbosity: Verbosity,
+    OutputOptions { verbosity, hints, .. }: OutputOptions,
     expected_failures: Option<(String, String)>,
 ) -> String {
     let mut text = String::new();
@@ -110,6 +110,9 @@ fn closing(
         let _ = write!(text, "\n{}", changes.render());
     }
     let _ = writeln!(text, "\n{}", totals(state));
+    if !hints {
+        return text;
+    }
     if let Some(run_dir) = run_dir.filter(|run_dir| !run_dir.is_relative()) {
         let path = run_dir.path().display().to_string();
         let _ = writeln!(text, "Run directory: {}", markdown_code(&path));
@@ -150,7 +153,7 @@ mod tests {
         insta::assert_snapshot!(run_summary(
             &fixtures::state_after(&fixtures::full_run()),
             None,
-            Verbosity::Normal,
+            fixtures::plain_output(Verbosity::Normal),
             LOG_COLUMNS
         ));
     }
@@ -166,14 +169,16 @@ mod tests {
             (3, Verdict::Failed, "el1 is missing"),
             (4, Verdict::Failed, "el2 is missing"),
         ] {
-            let what = fixtures::case_ended("requests-decide", "v1.32.13", attempt, verdict, why);
-            state.apply(&fixtures::event(f64::from(attempt), what));
+            let kind = fixtures::case_ended("requests-decide", "v1.32.13", attempt, verdict, why);
+            state.apply(&fixtures::event(f64::from(attempt), kind));
         }
-        let what = fixtures::case_ended("requests-decide", "v1.31.14", 1, Verdict::Failed, "el2 is missing");
-        state.apply(&fixtures::event(5.0, what));
+        let kind = fixtures::case_ended("requests-decide", "v1.31.14", 1, Verdict::Failed, "el2 is missing");
+        state.apply(&fixtures::event(5.0, kind));
         let dir = tempfile::tempdir().unwrap();
-        let text =
-            run_summary(&state, Some(&RunDir::at(dir.path()).unwrap()), Verbosity::Normal, LOG_COLUMNS);
+        let (run_dir, options) = (RunDir::at(dir.path()).unwrap(), fixtures::plain_output(Verbosity::Normal));
+        let text = run_summary(&state, Some(&run_dir), options, LOG_COLUMNS);
+        let part = run_summary(&state, Some(&run_dir), options.without_hints(), LOG_COLUMNS);
+        assert!(text.starts_with(&part) && !part.contains("Run directory"), "{part}");
         assert!(text.contains("/artifacts/message/requests-decide/v1.32.13-2`"), "{text}");
         assert!(text.ends_with(&format!("\nRun directory: `{}`\n", dir.path().display())), "{text}");
         assert!(text.contains(" passed ×1, failed ×3 |"), "{text}");

@@ -19,12 +19,12 @@ pub(crate) const NOT_RUN: char = '!';
 
 /// The symbol of a verdict.
 pub(crate) fn symbol(verdict: Verdict) -> char {
-    SYMBOLS.iter().find(|(of, _)| *of == verdict).map_or(NOT_RUN, |(_, symbol)| *symbol)
+    SYMBOLS.iter().find(|(candidate, _)| *candidate == verdict).map_or(NOT_RUN, |(_, symbol)| *symbol)
 }
 
 /// The verdict of a symbol.
 pub(crate) fn verdict(symbol: char) -> Option<Verdict> {
-    SYMBOLS.iter().find(|(_, of)| *of == symbol).map(|(verdict, _)| *verdict)
+    SYMBOLS.iter().find(|(_, character)| *character == symbol).map(|(verdict, _)| *verdict)
 }
 
 /// The legend of the symbols that occur: `` `.` passed, `F` failed ``.
@@ -44,8 +44,8 @@ mod tests {
 
     #[test]
     fn symbols_are_distinct_and_explained() {
-        for (of, character) in SYMBOLS {
-            assert_eq!((symbol(of), verdict(character)), (character, Some(of)));
+        for (meaning, character) in SYMBOLS {
+            assert_eq!((symbol(meaning), verdict(character)), (character, Some(meaning)));
         }
         assert_eq!(verdict(NOT_RUN), None);
         assert_eq!(legend(|symbol| "F.!".contains(symbol)), "`.` passed, `F` failed, `!` not run");

@@ -3,9 +3,9 @@
 use std::env;
 use std::io::{self, IsTerminal};
 
-/// Use of colours.
+/// Use of colors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ColourChoice {
+pub enum ColorChoice {
     /// On a terminal, unless the environment states otherwise.
     #[default]
     Auto,
@@ -20,30 +20,30 @@ pub enum ColourChoice {
 pub struct TerminalCaps {
     /// Lines can be redrawn: the stream is a terminal that is not dumb.
     pub live: bool,
-    /// Colours are used: lines can be redrawn or `CLICOLOR_FORCE` is set, and `NO_COLOR` is not
+    /// Colors are used: lines can be redrawn or `CLICOLOR_FORCE` is set, and `NO_COLOR` is not
     /// set.
-    pub colour: bool,
+    pub color: bool,
 }
 
 impl TerminalCaps {
-    /// Capabilities of standard output, from the environment and the choice of colours.
-    pub fn of_stdout(choice: ColourChoice) -> Self {
+    /// Capabilities of standard output, from the environment and the choice of colors.
+    pub fn of_stdout(choice: ColorChoice) -> Self {
         Self::of(io::stdout().is_terminal(), |name| env::var(name).ok()).with(choice)
     }
 
-    /// Capabilities of standard error, from the environment and the choice of colours.
-    pub fn of_stderr(choice: ColourChoice) -> Self {
+    /// Capabilities of standard error, from the environment and the choice of colors.
+    pub fn of_stderr(choice: ColorChoice) -> Self {
         Self::of(io::stderr().is_terminal(), |name| env::var(name).ok()).with(choice)
     }
 
-    /// Applies a choice of colours.
-    pub(crate) fn with(self, choice: ColourChoice) -> Self {
-        let colour = match choice {
-            ColourChoice::Auto => self.colour,
-            ColourChoice::Always => true,
-            ColourChoice::Never => false,
+    /// Applies a choice of colors.
+    pub(crate) fn with(self, choice: ColorChoice) -> Self {
+        let color = match choice {
+            ColorChoice::Auto => self.color,
+            ColorChoice::Always => true,
+            ColorChoice::Never => false,
         };
-        Self { colour, ..self }
+        Self { color, ..self }
     }
 
     /// Capabilities of an output stream, from environment variables: <https://no-color.org>,
@@ -53,7 +53,7 @@ impl TerminalCaps {
         let live = is_terminal && variable("TERM").is_none_or(|term| term != "dumb");
         let forced = set("CLICOLOR_FORCE") && variable("CLICOLOR_FORCE").as_deref() != Some("0");
         let unwanted = variable("CLICOLOR").as_deref() == Some("0");
-        Self { live, colour: !set("NO_COLOR") && (forced || (live && !unwanted)) }
+        Self { live, color: !set("NO_COLOR") && (forced || (live && !unwanted)) }
     }
 }
 
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn capabilities_follow_the_environment() {
-        for (is_terminal, variables, live, colour) in [
+        for (is_terminal, variables, live, color) in [
             (true, &[][..], true, true),
             (false, &[], false, false),
             (true, &[("TERM", "xterm")], true, true),
@@ -81,7 +81,7 @@ mod tests {
             };
             assert_eq!(
                 TerminalCaps::of(is_terminal, get),
-                TerminalCaps { live, colour },
+                TerminalCaps { live, color },
                 "{is_terminal} {variables:?}"
             );
         }

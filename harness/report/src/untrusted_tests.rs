@@ -1,4 +1,4 @@
-//! Properties of all outputs for text that may come from strangers: pods, API servers, case files
+//! Properties of all outputs for untrusted text: pods, API servers, case files
 //! and exported runs.
 
 use std::fs;
@@ -133,7 +133,7 @@ proptest! {
         prop_assert!(!parse(&inert).iter().any(is_active), "{inert:?}");
     }
 
-    /// Several texts of others stand in one line of a report.
+    /// Several untrusted texts stand in one line of a report.
     #[test]
     fn inert_texts_stay_inert_side_by_side(texts in vec(hostile(), 2..4)) {
         let texts: Vec<String> = texts.iter().map(|text| inert_markdown(text)).collect();
@@ -175,7 +175,7 @@ proptest! {
         check_reports(&hostile_run(&texts, false))?;
     }
 
-    /// A directory of results may be a stranger's, and was not cleaned when it was written.
+    /// A directory of results may be untrusted, and was not cleaned when it was written.
     #[test]
     fn the_page_of_any_run_is_inert(texts in vec(hostile(), 12)) {
         let events = hostile_run(&texts, true);
@@ -208,7 +208,7 @@ fn event_lines() -> Vec<String> {
 }
 
 /// A run whose texts are replaced in turn. Names of cases and kubelets are checked, or the user's
-/// own, except in a stranger's results.
+/// own, except in untrusted results.
 fn hostile_run(texts: &[String], with_names: bool) -> Vec<RunEvent> {
     let mut texts = texts.iter().cycle();
     let events = fixtures::full_run();
@@ -262,7 +262,7 @@ fn check_reports(events: &[RunEvent]) -> Result<(), TestCaseError> {
     let dir = tempfile::tempdir().unwrap();
     let run_dir = RunDir::at(&dir.path().join("run")).unwrap();
     let mut events = events.to_vec();
-    events.iter_mut().for_each(|event| redact::redact_event(&mut event.what));
+    events.iter_mut().for_each(|event| redact::redact_event(&mut event.kind));
     let plain = fixtures::plain_output(Verbosity::Verbose);
     let summary = dir.path().join("run/summary.md");
     let (mut log, mut annotations) = (Vec::new(), Vec::new());

@@ -87,7 +87,7 @@ impl Report for VerdictCollector {
     }
 
     fn on_event(&mut self, event: &RunEvent, _run: &RunState) -> Result<(), ReportError> {
-        match &event.what {
+        match &event.kind {
             RunEventKind::CaseEnded { id, result, .. } => {
                 let result = CollectedResult { id: id.clone(), result: result.clone() };
                 self.collected().results.push(result);

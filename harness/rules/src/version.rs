@@ -34,7 +34,7 @@ impl KubeletVersion {
         Self { major: 1, minor, patch: 0, suffix: String::new() }
     }
 
-    /// Returns true for 1.`minor` and newer. A pre-release counts as its release.
+    /// Returns whether the version is 1.`minor` or newer. A pre-release counts as its release.
     pub fn at_least(&self, minor: u32) -> bool {
         (self.major, self.minor) >= (1, minor)
     }

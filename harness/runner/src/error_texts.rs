@@ -6,6 +6,7 @@ mod error_row;
 use std::time::Duration;
 
 use error_row::row;
+use evictlab_case::PressureSignal;
 use evictlab_case::expression::ExpressionError;
 use evictlab_cluster::kubelet_config::ConfigureError;
 use evictlab_cluster::wait::StalledError;
@@ -16,15 +17,15 @@ use evictlab_rules::CgroupVersion;
 use evictlab_rules::quantity::MIB;
 use serde_json::json;
 
-use crate::case_runner::error::CaseError;
-use crate::case_runner::observe::SummaryError;
+use crate::case_runner::{CaseError, SummaryError};
 use crate::dispatch::cluster_run::PrepareError;
 use crate::dispatch::plan_cases::NoUsableNode;
 use crate::node_access::node_policy::PlanError;
 use crate::node_access::pressure_permits::PermitsLost;
 use crate::node_access::run_node::RunNodeError;
+use crate::node_access::steady_statistics::{UnsteadyError, UnsteadyReason};
 use crate::pressure::host_budget::{HostError, HostTooSmall};
-use crate::pressure::skip_reason::SkipReason;
+use crate::pressure::skip_reason::{LimitedResource, SkipReason, ThresholdKind};
 use crate::recovery::verify_recovered::RecoveryError;
 
 const SIGNAL: &str = "memory.available";
@@ -64,7 +65,9 @@ fn cases() -> Vec<String> {
         row(CaseError::Stage(stage_error())),
         row(CaseError::Decode(decode_error())),
         row(CaseError::RunNode(RunNodeError::Node(node_error()))),
-        row(CaseError::Refused(text("failed to create pod web: the API server rejected it: exceeded quota"))),
+        row(CaseError::ApiRejected(text(
+            "failed to create pod web: the API server rejected it: exceeded quota",
+        ))),
         row(CaseError::NotRunning(text("web/main"))),
         row(CaseError::NoPodToResize(text("web"))),
         row(CaseError::CommandFailed {
@@ -100,6 +103,7 @@ fn nodes() -> Vec<String> {
         row(RunNodeError::Node(node_error())),
         row(RunNodeError::Recovery(RecoveryError::NotRecovered { node: worker(), stalled: stalled() })),
         row(RunNodeError::Leftover { namespace: text("evictlab-web"), source: stage_error() }),
+        row(UnsteadyError { node: worker(), last: UnsteadyReason::Changing }),
         row(PermitsLost(text("condition MemoryPressure is True"))),
         row(PlanError::Skip(SkipReason::Cordoned)),
         row(PlanError::Node(node_error())),
@@ -125,17 +129,21 @@ fn unusable_nodes() -> Vec<String> {
 fn skips() -> Vec<String> {
     vec![
         row(SkipReason::Cgroup(CgroupVersion::V1)),
-        row(SkipReason::FileSystems(text("it requires an imagefs"))),
+        row(SkipReason::FileSystems(text("requires an imagefs"))),
         row(SkipReason::HugePages { needs: 65 * MIB, has: 2 * MIB }),
         row(SkipReason::Swap { needs: 64 * MIB, has: 0 }),
         row(SkipReason::MemoryTooLarge { has: 131_072 * MIB, most: 93_750 * MIB }),
         row(SkipReason::PressureForbidden {
-            cause: text("it exhausts memory"),
+            cause: text("the case exhausts memory"),
             forbidden: PressureForbidden::NotAllowed,
         }),
         row(SkipReason::Privileged(text("pod web is privileged"))),
         row(SkipReason::LimitsOverCap { limits: 900 * MIB, cap: 512 * MIB }),
-        row(SkipReason::LimitsOverRoom { resource: "memory", limits: 900 * MIB, room: 512 * MIB }),
+        row(SkipReason::LimitsOverRoom {
+            resource: LimitedResource::Memory,
+            limits: 900 * MIB,
+            room: 512 * MIB,
+        }),
         row(SkipReason::Configuration(text("eviction-hard"))),
         row(SkipReason::ChangesNode(text("drain"))),
         row(SkipReason::RunsCommands),
@@ -147,25 +155,34 @@ fn skips() -> Vec<String> {
             image: text("registry.k8s.io/pause:3.10"),
             why: text("connection refused"),
         }),
-        row(SkipReason::NotBytes("inodes")),
-        row(SkipReason::SharedResource { signal: "pid.available", shared_with: vec![text("lab-worker2")] }),
+        row(SkipReason::NotBytes(PressureSignal::NodefsInodesFree)),
+        row(SkipReason::SharedResource {
+            signal: PressureSignal::PidAvailable,
+            shared_with: vec![text("lab-worker2")],
+        }),
     ]
 }
 
 fn skips_by_threshold() -> Vec<String> {
-    let (signal, available, threshold) = (SIGNAL, 4096, 100);
+    let (signal, available, threshold) = (PressureSignal::MemoryAvailable, 4096 * MIB, 100 * MIB);
     vec![
-        row(SkipReason::NoThreshold { signal, kind: "soft" }),
+        row(SkipReason::NoThreshold { signal, kind: ThresholdKind::Soft }),
         row(SkipReason::OtherThresholdFirst {
             signal,
-            first: "soft",
-            first_mib: 300,
-            tested: "hard",
-            tested_mib: threshold,
+            first: ThresholdKind::Soft,
+            first_threshold: 300 * MIB,
+            tested: ThresholdKind::Hard,
+            tested_threshold: threshold,
         }),
         row(SkipReason::NoStatistics(signal)),
-        row(SkipReason::TooClose { signal, available: 120, threshold, needs: 64 }),
-        row(SkipReason::OverCap { signal, available, threshold, takes: available - threshold, cap: 512 }),
+        row(SkipReason::TooClose { signal, available: 120 * MIB, threshold, needs: 64 * MIB }),
+        row(SkipReason::OverCap {
+            signal,
+            available,
+            threshold,
+            takes: available - threshold,
+            cap: 512 * MIB,
+        }),
     ]
 }
 

@@ -8,12 +8,36 @@
 //! | --- | --- |
 //! | `dispatch` | order of clusters and cases, queues, retries, interruption |
 //! | `node_access` | exclusive or shared use of a node by cases, what they may do to it, and its state between them |
-//! | `case_runner` | one case on one node, from its configuration to its verdict |
-//! | `staging` | images and node setup before the pods |
+//! | `node_setup` | images of the cases, and changes of a node before the pods |
+//! | `case_runner` | one case on one node: configuration, pods, steps, verdict, cleanup |
+//! | `case_runner/observation` | the loop that observes a case, its end, its watches, logs and final evidence |
 //! | [`pressure`] | eviction thresholds, the ramp that crosses them, and the host's limits |
-//! | `observation` | watches, final evidence and container logs |
 //! | `recovery` | proof that a node is usable again |
 //! | `model_limits` | parts of a case that the model does not run |
+//!
+//! # Limits of a case
+//!
+//! | limit | default | file |
+//! | --- | --- | --- |
+//! | time without progress (`timeout`) | 40 s | `case_runner/observation/observer.rs` |
+//! | time with or without progress (`deadline`) | 120 s and the times that the case states | `case/src/deadline.rs` |
+//! | factor of both on a slow node, at most | 6 | `case_runner/runner.rs` |
+//! | observation after the outcome of a known bug | 12 s | `case_runner/observation/observer.rs` |
+//! | interval of Summaries | 0.5 s; 2 s on shared and external nodes | `case_runner/observation/observer.rs` |
+//! | evidence after the end | 30 s | `case_runner/observation/read_budget.rs` |
+//! | logs of a container, of a case | 4 MiB, 64 MiB | `case_runner/observation/logs.rs` |
+//! | log of the kubelet | 50,000 lines | `cluster/src/node/limits.rs` |
+//! | command of an `exec` step | 60 s | `cluster/src/node/limits.rs` |
+//! | node ready after a restart of its kubelet, without progress | 60 s | `case_runner/configure.rs` |
+//! | kubelet starts, configurations | 3, 3 | `case_runner/configure.rs` |
+//! | deletion of the namespace, without progress | 60 s | `case_runner/runner.rs` |
+//! | steady statistics before an exclusive case | 45 s | `node_access/steady_statistics.rs` |
+//! | recovery of the node, without progress | 90 s | `recovery/verify_recovered.rs` |
+//! | canary pod, without progress | 120 s | `recovery/canary.rs` |
+//! | pods without limits of their own | 256 MiB of memory, 1 GiB of disk | `cluster/src/workload/default_limits.rs` |
+//! | processes, inodes on external nodes | 10,000, 1,000,000 | `case_runner/guard.rs` |
+//! | cases that share a node; all nodes of a host; of a model | 8; 16; 32 | `dispatch/plan_cases.rs` |
+//! | tries of a case whose pressure is faster than the statistics | 4 | `dispatch/attempts.rs` |
 //!
 //! # Example
 //!
@@ -46,10 +70,9 @@ mod case_runner;
 mod dispatch;
 mod model_limits;
 mod node_access;
-mod observation;
+mod node_setup;
 pub mod pressure;
 mod recovery;
-mod staging;
 
 #[cfg(test)]
 mod error_texts;
@@ -57,7 +80,7 @@ mod error_texts;
 pub use dispatch::interrupt::Interrupt;
 pub use dispatch::preview::{PlannedCase, PreviewedCase, RunPreview, preview};
 pub use dispatch::repeat::{Repeat, StressLimit};
-pub use dispatch::request::{RunRequest, SelectionShard, new_run_id};
+pub use dispatch::request::{RunRequest, SelectionShard, VanishedCase, new_run_id};
 pub use dispatch::run::run;
 pub use model_limits::model_limits;
 pub use node_access::exclusivity::{Exclusivity, SharedResources, exclusivity};

@@ -1,12 +1,12 @@
 //! Commands built on runs: verify, bisect, mutants, parity, bench, export, job, watch and doctor.
 //!
 //! Each module is one command without its command line, which is in the crate `evictlab`. For
-//! example, [`bisect::Search`] finds the first kubelet with another verdict, given a function that
-//! tests kubelets:
+//! example, [`bisect::KubeletSearch`] finds the first kubelet with another verdict, given a
+//! function that tests kubelets:
 //!
 //! ```
 //! use evictlab_tools::bisect::{
-//!     KubeletCandidate, KubeletSearchOutcome, ProbeOutcome, Search, Standing, ordered,
+//!     KubeletCandidate, KubeletSearchOutcome, ProbeOutcome, KubeletSearch, Standing, ordered,
 //! };
 //!
 //! # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
@@ -14,7 +14,7 @@
 //!     Ok(KubeletCandidate { name: name.to_owned(), spec: name.parse()?, version: name.parse()? })
 //! };
 //! let (bad, good) = (candidate("v1.31.14")?, candidate("v1.33.1")?);
-//! let mut search = Search::new(ordered(good, bad, vec![candidate("v1.32.13")?])?);
+//! let mut search = KubeletSearch::new(ordered(good, bad, vec![candidate("v1.32.13")?])?);
 //! let outcome = search
 //!     .run(async |_cluster, candidates: &[KubeletCandidate]| {
 //!         let test = |candidate: &KubeletCandidate| match candidate.version.minor {
@@ -39,7 +39,7 @@ pub mod doctor;
 pub mod documents;
 pub mod dry_run;
 pub mod export;
-pub mod gc;
+pub mod gc_report;
 pub mod git_bisect;
 pub mod job;
 pub mod lint;

@@ -59,7 +59,7 @@ impl Checker<'_> {
             let message = format!("`killed-after` {least} is later than `killed-within` {most}");
             self.report(yaml_path!["expect", "killed-after"], message, "");
         }
-        if expect.refused.is_some() && self.case.ephemeral_containers.is_empty() {
+        if expect.api_rejection.is_some() && self.case.ephemeral_containers.is_empty() {
             self.report(
                 yaml_path!["expect", "refused"],
                 "`refused` needs an ephemeral container, but the case has none",

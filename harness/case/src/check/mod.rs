@@ -14,7 +14,7 @@ mod pressure;
 mod steps;
 
 pub(crate) use checker::PathProblem;
-pub use node::LABEL_PREFIX;
+pub use node::NAME_PREFIX;
 
 use checker::Checker;
 

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use evictlab_rules::quantity::GIB;
+use evictlab_rules::quantity::{GIB, Quantity};
 
 use super::checker::Checker;
 use crate::action::NodeChange;
@@ -10,8 +10,9 @@ use crate::node_setup::FileSystems;
 use crate::positions::PathSegment;
 use crate::yaml_path;
 
-/// Prefix of the labels, annotations and taints that evictlab adds to a node.
-pub const LABEL_PREFIX: &str = "evictlab.dev/";
+/// Prefix of the names of everything that evictlab adds to a node: labels, annotations, taints and
+/// extended resources.
+pub const NAME_PREFIX: &str = "evictlab.dev/";
 
 /// Least memory of a node, in bytes.
 const LEAST_NODE_MEMORY: i64 = 64 << 20;
@@ -19,9 +20,9 @@ const LEAST_NODE_MEMORY: i64 = 64 << 20;
 /// Sizes of an unused image, in bytes.
 const UNUSED_IMAGE_SIZE: RangeInclusive<i64> = 1 << 20..=2 << 30;
 
-/// Memory in huge pages of 2Mi, in bytes.
-const HUGE_PAGES: RangeInclusive<i64> = HUGE_PAGE..=GIB as i64;
-const HUGE_PAGE: i64 = 2 << 20;
+/// Memory in huge pages, in bytes.
+const HUGE_PAGES_RANGE: RangeInclusive<i64> = HUGE_PAGE_SIZE..=GIB as i64;
+const HUGE_PAGE_SIZE: i64 = 2 << 20;
 
 /// Size of an imagefs in bytes: it has the images of a kind node and room for a case, and the
 /// metadata of a larger one would take space of the host.
@@ -32,8 +33,8 @@ const IMAGEFS_SIZE: RangeInclusive<i64> = 2 * GIB as i64..=64 * GIB as i64;
 const IMAGEFS_INODES: RangeInclusive<u64> = 32 << 10..=512 << 10;
 
 impl Checker<'_> {
-    /// Checks that additions to a node have the domain of the harness, so that they can be found
-    /// and removed.
+    /// Checks the sizes of the node, and that capacities and taints have the prefix
+    /// [`NAME_PREFIX`], by which they are found and removed.
     pub(crate) fn check_node(&mut self) {
         for name in self.case.node.capacity.keys() {
             self.check_domain(yaml_path!["node", "capacity", name.as_str()], name);
@@ -44,19 +45,23 @@ impl Checker<'_> {
             self.report(
                 yaml_path!["node", "memory"],
                 format!("a node cannot run with {memory} of memory"),
-                "state at least 64Mi",
+                format!("state at least {}", format_bytes(LEAST_NODE_MEMORY)),
             );
         }
         if let Some(file_systems) = &self.case.node.file_systems {
             self.check_imagefs(file_systems);
         }
         if let Some(size) = self.case.node.huge_pages.as_ref().map(|size| size.quantity().value())
-            && !(HUGE_PAGES.contains(&size) && size % HUGE_PAGE == 0)
+            && !(HUGE_PAGES_RANGE.contains(&size) && size % HUGE_PAGE_SIZE == 0)
         {
+            let page = format_bytes(HUGE_PAGE_SIZE);
             self.report(
                 yaml_path!["node", "huge-pages"],
-                "huge pages of 2Mi cannot reserve this size".to_owned(),
-                "state 2Mi to 1Gi, in multiples of 2Mi",
+                format!(
+                    "huge pages are not a multiple of {page} up to {}",
+                    format_bytes(*HUGE_PAGES_RANGE.end())
+                ),
+                format!("state {}, in multiples of {page}", format_range(&HUGE_PAGES_RANGE)),
             );
         }
         if let Some(size) = &self.case.node.unused_image
@@ -65,7 +70,7 @@ impl Checker<'_> {
             self.report(
                 yaml_path!["node", "unused-image"],
                 format!("an unused image cannot have a size of {size}"),
-                "state 1Mi to 2Gi",
+                format!("state {}", format_range(&UNUSED_IMAGE_SIZE)),
             );
         }
         for (at, step) in self.case.steps.iter().enumerate() {
@@ -84,7 +89,7 @@ impl Checker<'_> {
             self.report(
                 yaml_path!["node", "file-systems", "imagefs"],
                 format!("an imagefs cannot have a size of {}", stated.imagefs),
-                "state 2Gi to 64Gi: the images of a kind node take about 1Gi",
+                format!("state {}: the images of a kind node take about 1Gi", format_range(&IMAGEFS_SIZE)),
             );
         }
         if let Some(inodes) = stated.imagefs_inodes
@@ -93,14 +98,18 @@ impl Checker<'_> {
             self.report(
                 yaml_path!["node", "file-systems", "imagefs-inodes"],
                 format!("an imagefs cannot have {inodes} inodes"),
-                "state 32768 to 524288: the images of a kind node take up to 20,000",
+                format!(
+                    "state {} to {}: the images of a kind node take up to 20,000",
+                    IMAGEFS_INODES.start(),
+                    IMAGEFS_INODES.end()
+                ),
             );
         }
     }
 
     fn check_domain(&mut self, path: &[PathSegment], name: &str) {
-        if !name.starts_with(LABEL_PREFIX) {
-            let note = format!("it must begin with {LABEL_PREFIX}");
+        if !name.starts_with(NAME_PREFIX) {
+            let note = format!("it must begin with {NAME_PREFIX}");
             self.report(
                 path,
                 format!("`{name}` is outside of the domain of evictlab and would not be removed"),
@@ -108,6 +117,15 @@ impl Checker<'_> {
             );
         }
     }
+}
+
+/// Formats a range of sizes: `2Gi to 64Gi`.
+fn format_range(range: &RangeInclusive<i64>) -> String {
+    format!("{} to {}", format_bytes(*range.start()), format_bytes(*range.end()))
+}
+
+fn format_bytes(bytes: i64) -> String {
+    Quantity::from_bytes(bytes).to_string()
 }
 
 #[cfg(test)]
@@ -127,6 +145,8 @@ mod tests {
                 "expect:\n",
                 "node: {file-systems: {imagefs: 2Gi, imagefs-inodes: 1000}}\nexpect:\n",
             ),
+            ("huge pages of another size", "expect:\n", "node: {huge-pages: 3Mi}\nexpect:\n"),
+            ("an unused image that is too large", "expect:\n", "node: {unused-image: 3Gi}\nexpect:\n"),
             ("a node without memory", "expect:\n", "node: {memory: 5}\nexpect:\n"),
             ("a taint outside of the domain", "expect:\n", "do:\n  - {untaint: example.com/x}\nexpect:\n"),
         ]));

@@ -89,7 +89,7 @@ impl Expression {
         self.compiled()?.program.value(variables).map(sort_keys)
     }
 
-    /// Returns true if the value is `true`. An expression without a value does not hold.
+    /// Returns whether the value is `true`. An expression without a value does not hold.
     ///
     /// # Errors
     /// Those of [`check`](Self::check), and [`ExpressionError::TooCostly`].
@@ -100,7 +100,7 @@ impl Expression {
         }
     }
 
-    /// Returns true if the expression reads the variable.
+    /// Returns whether the expression reads the variable.
     pub fn references(&self, variable: &str) -> bool {
         self.variables().contains(&variable)
     }
@@ -116,7 +116,7 @@ impl Expression {
         self.compiled().map(|compiled| compiled.program.unknown_fields(objects)).unwrap_or_default()
     }
 
-    /// Returns true if the value cannot be `true` or `false`, such as that of `1 + 1`; false if the
+    /// Returns whether the value cannot be `true` or `false`, such as that of `1 + 1`; false if the
     /// expression cannot be compiled.
     pub(crate) fn is_never_boolean(&self) -> bool {
         self.compiled().is_ok_and(|compiled| compiled.program.is_never_boolean())
@@ -498,22 +498,25 @@ mod tests {
     #[test]
     fn keys_that_an_expression_reads() {
         let keys = |text: &str| text.parse::<Expression>().unwrap().keys_read("objects");
-        let of = |names: &[&str]| KeysRead::Keys(names.iter().map(|name| (*name).to_owned()).collect());
-        assert_eq!(keys("objects.web.status.replicas + objects['db'].status.replicas"), of(&["web", "db"]));
-        assert_eq!(keys("samples.all(s, has(objects.web.status))"), of(&["web"]));
-        assert_eq!(keys("pods.web"), of(&[]));
+        let named = |names: &[&str]| KeysRead::Keys(names.iter().map(|name| (*name).to_owned()).collect());
+        assert_eq!(
+            keys("objects.web.status.replicas + objects['db'].status.replicas"),
+            named(&["web", "db"])
+        );
+        assert_eq!(keys("samples.all(s, has(objects.web.status))"), named(&["web"]));
+        assert_eq!(keys("pods.web"), named(&[]));
         assert_eq!(keys("objects.exists(name, name == 'web')"), KeysRead::All);
     }
 
     #[test]
     fn keys_of_a_map_in_a_variable_that_an_expression_reads() {
         let keys = |text: &str| text.parse::<Expression>().unwrap().keys_read_of("logs", "web");
-        let of = |names: &[&str]| KeysRead::Keys(names.iter().map(|name| (*name).to_owned()).collect());
+        let named = |names: &[&str]| KeysRead::Keys(names.iter().map(|name| (*name).to_owned()).collect());
         let rows = [
-            ("logs.web.el1 + logs['web']['el-debug']", of(&["el1", "el-debug"])),
-            ("has(logs.web.el1)", of(&["el1"])),
-            ("logs.db.el1 == ''", of(&[])),
-            ("pods.web.el1 == ''", of(&[])),
+            ("logs.web.el1 + logs['web']['el-debug']", named(&["el1", "el-debug"])),
+            ("has(logs.web.el1)", named(&["el1"])),
+            ("logs.db.el1 == ''", named(&[])),
+            ("pods.web.el1 == ''", named(&[])),
             ("logs.web.size()", KeysRead::All),
             ("logs.web.el1 == '' && logs.web.all(name, name != 'el2')", KeysRead::All),
             ("logs.all(pod, logs[pod].el1 == '')", KeysRead::All),

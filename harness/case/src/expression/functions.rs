@@ -132,7 +132,7 @@ pub(super) fn function_names() -> impl Iterator<Item = &'static str> {
     functions().map(|(name, _)| name)
 }
 
-/// Returns true if a function or macro has this name, and its value is not a boolean.
+/// Returns whether a function or macro has this name, and its value is not a boolean.
 pub(super) fn is_not_boolean(function: &str) -> bool {
     functions().any(|(name, returns_boolean)| name == function && !returns_boolean)
 }
@@ -233,21 +233,21 @@ fn status_of<'b, 'v>(pod: &'b (dyn Val + 'v), container: Option<&str>) -> Option
     statuses.find(|status| name_of(status) == container)
 }
 
-fn name_of<'b>(of: &'b CelValue<'_>) -> Option<&'b str> {
-    as_text(field_of(&**of, "name"))
+fn name_of<'b>(value: &'b CelValue<'_>) -> Option<&'b str> {
+    as_text(field_of(&**value, "name"))
 }
 
-fn field_of<'b, 'v>(of: &'b (dyn Val + 'v), name: &'static str) -> Option<&'b (dyn Val + 'v)> {
-    Some(&**of.downcast_ref::<CelMap<'_>>()?.inner().get(&CelMapKey::from(name))?)
+fn field_of<'b, 'v>(value: &'b (dyn Val + 'v), name: &'static str) -> Option<&'b (dyn Val + 'v)> {
+    Some(&**value.downcast_ref::<CelMap<'_>>()?.inner().get(&CelMapKey::from(name))?)
 }
 
-fn value_at<'b, 'v>(of: &'b (dyn Val + 'v), path: &[&'static str]) -> Option<&'b (dyn Val + 'v)> {
-    path.iter().try_fold(of, |of, name| field_of(of, name))
+fn value_at<'b, 'v>(value: &'b (dyn Val + 'v), path: &[&'static str]) -> Option<&'b (dyn Val + 'v)> {
+    path.iter().try_fold(value, |value, name| field_of(value, name))
 }
 
 /// Returns the items of a list, or an empty slice for anything else.
-fn list_at<'b, 'v>(of: &'b (dyn Val + 'v), path: &[&'static str]) -> &'b [CelValue<'v>] {
-    value_at(of, path).and_then(|list| list.downcast_ref::<CelList<'_>>()).map_or(&[], CelList::inner)
+fn list_at<'b, 'v>(value: &'b (dyn Val + 'v), path: &[&'static str]) -> &'b [CelValue<'v>] {
+    value_at(value, path).and_then(|list| list.downcast_ref::<CelList<'_>>()).map_or(&[], CelList::inner)
 }
 
 /// Requires that a value is an object with a status: in any other value, neither a container nor a

@@ -38,7 +38,7 @@ pub enum KeysRead {
 }
 
 impl KeysRead {
-    /// Returns true if the key is read.
+    /// Returns whether the key is read.
     pub fn contains(&self, key: &str) -> bool {
         match self {
             Self::Keys(keys) => keys.contains(key),
@@ -127,7 +127,7 @@ impl Program {
         unknown_fields(&self.0, objects)
     }
 
-    /// Returns true if the value of the program cannot be `true` or `false`.
+    /// Returns whether the value of the program cannot be `true` or `false`.
     pub(super) fn is_never_boolean(&self) -> bool {
         is_never_boolean(&self.0)
     }
@@ -147,7 +147,7 @@ impl Program {
     }
 }
 
-/// Returns true if an error means that the last access of an expression found nothing: a key that
+/// Returns whether an error means that the last access of an expression found nothing: a key that
 /// its map does not have, an index beyond its list, a container or condition that its object does
 /// not have. An error within the operands is not such an error.
 fn is_absent(expression: &Expr, error: &ExecutionError, context: &Context<'_, '_>) -> bool {
@@ -289,7 +289,7 @@ fn add_keys_read(expression: &IdedExpr, path: &[&str], keys: &mut BTreeSet<Strin
     result
 }
 
-/// Returns true for an expression that is a variable and constant keys.
+/// Returns whether an expression is a variable with constant keys.
 fn is_at(expression: &Expr, path: &[&str]) -> bool {
     match (path, expression, constant_access(expression)) {
         ([variable], Expr::Ident(name), _) => name == variable,

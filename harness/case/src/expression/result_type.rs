@@ -16,7 +16,7 @@ const ARITHMETIC: [&str; 7] = [
     CONCAT_HOOK,
 ];
 
-/// Returns true if an expression cannot be `true`: its outermost operation is arithmetic, a literal
+/// Returns whether an expression cannot be `true`: its outermost operation is arithmetic, a literal
 /// that is not a boolean, or a function or macro with another type.
 pub(super) fn is_never_boolean(expression: &IdedExpr) -> bool {
     match &expression.expr {

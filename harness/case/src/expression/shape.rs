@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 
-use evictlab_api_types::{ApiType, TypeSegment, ValueKind, is_newer_field};
+use evictlab_api_types::{ApiType, TypeSegment, ValueShape, is_newer_field};
 
 use crate::kubelet_fields::kubelet_fields;
 
@@ -118,14 +118,14 @@ impl Shape {
             },
             Self::Map(value) => Ok((**value).clone()),
             Self::Named(values) => Ok(values.get(name).cloned().unwrap_or(Any)),
-            Self::Api(kind, path) => match kind.kind_at(path) {
-                ValueKind::Object(fields) if fields.contains(&name) => {
+            Self::Api(kind, path) => match kind.shape_at(path) {
+                ValueShape::Object(fields) if fields.contains(&name) => {
                     Ok(Self::Api(*kind, with(path, TypeSegment::Field(name.to_owned()))))
                 }
-                ValueKind::Object(fields) if !is_newer_field(names(path).chain([name])) => {
+                ValueShape::Object(fields) if !is_newer_field(names(path).chain([name])) => {
                     Err(fields.to_vec())
                 }
-                ValueKind::Map => Ok(Self::Api(*kind, with(path, TypeSegment::Value))),
+                ValueShape::Map => Ok(Self::Api(*kind, with(path, TypeSegment::Value))),
                 _ => Ok(Any),
             },
             _ => Ok(Any),
@@ -138,9 +138,9 @@ impl Shape {
         match self {
             Self::List(item) => (**item).clone(),
             Self::Map(value) if is_index => (**value).clone(),
-            Self::Api(kind, path) => match kind.kind_at(path) {
-                ValueKind::List => Self::Api(*kind, with(path, TypeSegment::Item)),
-                ValueKind::Map if is_index => Self::Api(*kind, with(path, TypeSegment::Value)),
+            Self::Api(kind, path) => match kind.shape_at(path) {
+                ValueShape::List => Self::Api(*kind, with(path, TypeSegment::Item)),
+                ValueShape::Map if is_index => Self::Api(*kind, with(path, TypeSegment::Value)),
                 _ => Any,
             },
             _ => Any,

@@ -76,8 +76,8 @@ impl Inference<'_> {
         bound.map_or_else(|| Shape::of_variable(name, self.objects), |(_, shape)| shape.clone())
     }
 
-    fn field(&mut self, operand: &IdedExpr, of: &Shape, name: &str) -> Shape {
-        of.field(name).unwrap_or_else(|known| {
+    fn field(&mut self, operand: &IdedExpr, shape: &Shape, name: &str) -> Shape {
+        shape.field(name).unwrap_or_else(|known| {
             let unknown = UnknownField { of: describe(operand), name: name.to_owned(), known };
             if !self.found.contains(&unknown) {
                 self.found.push(unknown);
@@ -92,9 +92,9 @@ impl Inference<'_> {
         }
         let shapes: Vec<Shape> = call.args.iter().map(|argument| self.shape(argument)).collect();
         match (&*call.func_name, &call.args[..], &shapes[..]) {
-            (operators::INDEX, [operand, key], [of, _]) => match &key.expr {
-                Expr::Literal(LiteralValue::String(key)) => self.field(operand, of, key.inner()),
-                _ => of.item(true),
+            (operators::INDEX, [operand, key], [shape, _]) => match &key.expr {
+                Expr::Literal(LiteralValue::String(key)) => self.field(operand, shape, key.inner()),
+                _ => shape.item(true),
             },
             (operators::CONDITIONAL, [condition, ..], [_, then, otherwise]) => match &condition.expr {
                 Expr::Ident(name) if name == ITERATION => then.clone(),

@@ -75,9 +75,10 @@ fn file_on_disk(path: &Path) -> File {
     let canonical = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let suite = name(canonical.parent());
     // The name of a suite is in lines of reports and exported files.
-    let content = match suite.contains(|c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}')) {
-        true => Err("invalid name of its folder, the suite: it has a control character".to_owned()),
-        false => fs::read(path).map(Cow::Owned).map_err(|why| format!("failed to read: {why}")),
+    let content = if suite.contains(|c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}')) {
+        Err("invalid name of its folder, the suite: it has a control character".to_owned())
+    } else {
+        fs::read(path).map(Cow::Owned).map_err(|why| format!("failed to read: {why}"))
     };
     let relative = format!("{suite}/{}", name(Some(path)));
     let origin = Origin::File(path.display().to_string());

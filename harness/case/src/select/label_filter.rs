@@ -18,7 +18,7 @@ pub struct LabelFilter {
 }
 
 impl LabelFilter {
-    /// Returns true if the filter selects a case with these labels.
+    /// Returns whether the filter selects a case with these labels.
     pub fn matches(&self, labels: &[String]) -> bool {
         self.expression.matches(&with_both_feature_names(labels))
     }
@@ -55,7 +55,7 @@ impl LabelExpression {
 fn values_of(key: &str, labels: &[String]) -> BTreeSet<String> {
     let pairs = labels.iter().filter_map(|label| label.split_once(':'));
     pairs
-        .filter(|(of, _)| of.trim().to_lowercase() == key)
+        .filter(|(label_key, _)| label_key.trim().to_lowercase() == key)
         .map(|(_, value)| value.trim().to_lowercase())
         .collect()
 }
@@ -75,7 +75,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns true if the filter selects a case with these labels, separated by spaces.
+    /// Returns whether the filter selects a case with these labels, separated by spaces.
     fn selects(filter: &str, labels: &str) -> bool {
         let labels: Vec<String> =
             labels.split(' ').filter(|label| !label.is_empty()).map(str::to_owned).collect();

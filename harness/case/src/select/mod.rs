@@ -7,5 +7,5 @@ mod shard;
 
 pub use label_filter::LabelFilter;
 pub use parse::LabelFilterError;
-pub use selection::{SelectError, Selection, select, select_parsed, select_paths_first};
+pub use selection::{SelectError, Selection, select, select_parsed};
 pub use shard::{Shard, ShardError};

@@ -58,23 +58,23 @@ const MAX_DEPTH: usize = 64;
 
 /// A label filter that cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{what}\n  {filter}\n  {}^", " ".repeat(*.at))]
+#[error("{message}\n  {filter}\n  {}^", " ".repeat(*.at))]
 pub struct LabelFilterError {
     /// The filter.
     pub filter: String,
     /// Position of the mistake, in characters from the start.
     pub at: usize,
     /// Description of the mistake.
-    pub what: String,
+    pub message: String,
 }
 
 pub(crate) fn parse(filter: &str) -> Result<LabelExpression, LabelFilterError> {
     let mut parser = Parser { text: filter.chars().collect(), at: 0, depth: 0 };
     let parsed = parser.filter();
-    parsed.map_err(|(at, what)| {
+    parsed.map_err(|(at, message)| {
         // A single line, so that the caret is below the position.
         let filter = filter.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-        LabelFilterError { filter, at, what }
+        LabelFilterError { filter, at, message }
     })
 }
 

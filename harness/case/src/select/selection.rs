@@ -122,23 +122,13 @@ pub fn select_parsed(source: &Source, selection: &Selection) -> Result<Vec<Arc<P
     choose(source, selection, CaseFiles::parsed)
 }
 
-/// Returns the cases with these names as [`select`] does, but an existing file or folder comes
-/// before a suite or case of the same name.
-///
-/// # Errors
-/// The case files cannot be loaded, or a name is unknown.
-pub fn select_paths_first(source: &Source, names: &[String]) -> Result<Vec<Arc<LoadedCase>>, SelectError> {
-    let is_path = |name: &str| is_path(name) || Path::new(name).exists();
-    find_by_names(source, names, is_path, CaseFiles::checked)
-}
-
 /// Selects among the cases that `load` makes of files that were read.
 fn choose<C: Borrow<ParsedCase>>(
     source: &Source,
     selection: &Selection,
     load: fn(CaseFiles) -> Result<Vec<Arc<C>>, LoadErrors>,
 ) -> Result<Vec<Arc<C>>, SelectError> {
-    let mut cases = find_by_names(source, &selection.names, is_path, load)?;
+    let mut cases = find_by_names(source, &selection.names, load)?;
     if let Some(filter) = &selection.label_filter {
         filter_by_labels(&mut cases, filter)?;
     }
@@ -218,25 +208,24 @@ fn refers_to(case: &ParsedCase, issue: &Upstream) -> bool {
 fn find_by_names<C: Borrow<ParsedCase>>(
     source: &Source,
     names: &[String],
-    is_path: fn(&str) -> bool,
     load: fn(CaseFiles) -> Result<Vec<Arc<C>>, LoadErrors>,
 ) -> Result<Vec<Arc<C>>, SelectError> {
     let (mut paths, names_only): (Vec<_>, Vec<_>) = names.iter().partition(|name| is_path(name));
     // Do not load the source if only paths are given: other files may be broken.
-    let known = match paths.is_empty() || !names_only.is_empty() {
-        true => load(CaseFiles::read(source))?,
-        false => vec![],
-    };
+    let known =
+        if paths.is_empty() || !names_only.is_empty() { load(CaseFiles::read(source))? } else { vec![] };
     if names.is_empty() {
         return Ok(known);
     }
     let mut named = vec![];
     for name in names_only {
         let found = find_by_name(&known, name);
-        match Path::new(name).exists() && found.is_empty() {
-            true => paths.push(name),
-            false if found.is_empty() => return Err(no_such_name(source, &known, name)),
-            false => named.extend(found),
+        if !found.is_empty() {
+            named.extend(found);
+        } else if Path::new(name).exists() {
+            paths.push(name);
+        } else {
+            return Err(no_such_name(source, &known, name));
         }
     }
     let mut selected = load(CaseFiles::read_paths(&paths))?;
@@ -269,7 +258,7 @@ fn no_such_name<C: Borrow<ParsedCase>>(source: &Source, known: &[Arc<C>], name: 
     }
 }
 
-/// Returns true if a name can only be a path.
+/// Returns whether a name can only be a path.
 fn is_path(name: &str) -> bool {
     name == STDIN
         || [".yaml", ".yml", "/"].iter().any(|end| name.ends_with(end))
@@ -386,19 +375,11 @@ mod tests {
 
     /// The tests run in the folder of this crate, which has a folder `tests`.
     #[test]
-    fn a_path_that_exists_comes_first_if_requested() {
-        const SUITE: &[(&str, &str)] =
-            &[("tests/emptydir-size.yaml", THREE), ("limits/requests-decide.yaml", TWO)];
+    fn a_suite_comes_before_a_folder_of_its_name() {
+        const SUITE: &[(&str, &str)] = &[("tests/emptydir-size.yaml", THREE)];
         let by_name = |name: &str| Selection { names: vec![name.to_owned()], ..Selection::default() };
-        let paths_first = |name: &str| select_paths_first(&Source::BuiltIn(SUITE), &[name.to_owned()]);
         assert_eq!(select(&Source::BuiltIn(SUITE), &by_name("tests")).unwrap().len(), 1);
-        let no_case = paths_first("tests").unwrap_err().to_string();
+        let no_case = select(&Source::BuiltIn(SUITE), &by_name("tests/")).unwrap_err().to_string();
         assert!(no_case.contains("no suites found"), "{no_case}");
-        for name in ["limits", "requests-decide", "limits/requests-decide"] {
-            assert_eq!(paths_first(name).unwrap().len(), 1, "{name}");
-        }
-        let unknown = paths_first("limts").unwrap_err().to_string();
-        assert!(unknown.contains("did you mean `limits`?"), "{unknown}");
-        assert_eq!(select_paths_first(&Source::BuiltIn(SUITE), &[]).unwrap().len(), 2);
     }
 }

@@ -108,10 +108,10 @@ mod tests {
             let mut together: Vec<String> = shards.iter().flatten().map(|case| case.id()).collect();
             together.sort();
             assert_eq!(together, all.iter().map(|case| case.id()).collect::<Vec<_>>(), "{of} shards");
-            let starving = |shard: &Vec<Arc<LoadedCase>>| {
+            let with_pressure = |shard: &Vec<Arc<LoadedCase>>| {
                 shard.iter().filter(|case| case.case.pressure.is_some()).count()
             };
-            let counts: Vec<usize> = shards.iter().map(starving).collect();
+            let counts: Vec<usize> = shards.iter().map(with_pressure).collect();
             assert!(counts.iter().max().unwrap() - counts.iter().min().unwrap() <= 1, "{counts:?}");
         }
     }

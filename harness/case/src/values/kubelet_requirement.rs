@@ -25,7 +25,7 @@ impl_from_text!(
 );
 
 impl KubeletRequirement {
-    /// Returns true if the range includes the version.
+    /// Returns whether the range includes the version.
     pub fn matches(&self, kubelet: &KubeletVersion) -> bool {
         let [major, minor, patch] = [kubelet.major, kubelet.minor, kubelet.patch].map(u64::from);
         let version = Version::new(major, minor, patch);
@@ -41,7 +41,7 @@ impl KubeletRequirement {
             .chain(stated.flat_map(|patch| [patch.saturating_sub(1), patch, patch.saturating_add(1)]))
     }
 
-    /// Returns true if the range includes all versions.
+    /// Returns whether the range includes all versions.
     pub fn is_any(&self) -> bool {
         self.alternatives.is_empty()
     }

@@ -1,4 +1,4 @@
-//! [`Name`].
+//! Names: DNS labels.
 
 use std::fmt;
 use std::str::FromStr;

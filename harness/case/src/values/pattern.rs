@@ -13,7 +13,7 @@ pub struct Pattern(regex::Regex);
 impl_from_text!(Pattern, "");
 
 impl Pattern {
-    /// Returns true if the expression matches any part of a text.
+    /// Returns whether the expression matches any part of a text.
     pub fn is_match(&self, text: &str) -> bool {
         self.0.is_match(text)
     }

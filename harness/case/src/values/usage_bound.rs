@@ -57,7 +57,7 @@ pub struct UsageBound {
 impl_from_text!(UsageBound, concat!("^(>=|<=|>|<|=) *", quantity_pattern!(), "$"));
 
 impl UsageBound {
-    /// Returns true if a usage satisfies the bound.
+    /// Returns whether a usage satisfies the bound.
     pub fn holds(&self, usage: &Quantity) -> bool {
         self.comparison.holds(usage.cmp(self.quantity.quantity()))
     }

@@ -2,7 +2,7 @@
 
 use evictlab_report::BackendName;
 
-use crate::failure::{Failure, bad_input};
+use crate::failure::Failure;
 use crate::profile::removal;
 
 /// Values of `--backend`: every backend.
@@ -60,7 +60,7 @@ pub(crate) fn reject_foreign_options(
 ) -> Result<(), Failure> {
     let Some(option) = stated.first().filter(|_| backend != owner) else { return Ok(()) };
     let removal = removal(option).unwrap_or_else(|| format!("remove {option}"));
-    Err(bad_input(format!(
+    Err(Failure::bad_input(format!(
         "{option} requires --backend {owner}, and the backend is {backend}\nhelp: {removal}, or add --backend {owner}"
     )))
 }

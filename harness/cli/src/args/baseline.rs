@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use evictlab_report::baseline::{self, Baseline};
 
-use crate::failure::{Failure, bad_input, infrastructure};
+use crate::failure::Failure;
 
 /// Name of the built-in baseline.
 const BUILT_IN: &str = "built-in";
@@ -35,13 +35,13 @@ impl BaselineArgs {
     pub(crate) fn check<'a>(&self, mut names: impl Iterator<Item = &'a str>) -> Result<(), Failure> {
         let file = names.find(|name| name.ends_with(".json"));
         if let (Some(file), true) = (file, self.baseline.is_some() || self.write_baseline.is_some()) {
-            return Err(bad_input(format!(
+            return Err(Failure::bad_input(format!(
                 "failed to read case {file}: it is not a case\nhelp: a baseline needs an equals sign: --baseline={file}"
             )));
         }
         let parent = self.write_baseline.as_ref().and_then(|path| path.parent());
         match parent.filter(|dir| !dir.as_os_str().is_empty() && !dir.is_dir()) {
-            Some(dir) => Err(bad_input(format!(
+            Some(dir) => Err(Failure::bad_input(format!(
                 "failed to write a baseline to {}: the directory does not exist\nhelp: create it, or name another file",
                 dir.display()
             ))),
@@ -55,8 +55,8 @@ impl BaselineArgs {
         let Some(path) = &self.baseline else { return Ok(None) };
         let is_default = path == Path::new(baseline::DEFAULT) && !path.exists();
         if is_default || path == Path::new(BUILT_IN) {
-            return serde_json::from_str(BUILT_IN_BASELINE).map(Some).map_err(infrastructure);
+            return serde_json::from_str(BUILT_IN_BASELINE).map(Some).map_err(Failure::infrastructure);
         }
-        Baseline::read(path).map(Some).map_err(bad_input)
+        Baseline::read(path).map(Some).map_err(Failure::bad_input)
     }
 }

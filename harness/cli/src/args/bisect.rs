@@ -17,7 +17,7 @@ use crate::args::output::OutputArgs;
 use crate::args::selection::SourceArgs;
 use crate::args::target::reject_foreign_managed_options;
 use crate::args::values::option_args;
-use crate::failure::{Failure, bad_input};
+use crate::failure::Failure;
 
 /// Find the first kubelet whose verdict on a case differs
 ///
@@ -96,7 +96,7 @@ impl BisectArgs {
         let mut cases = select(&self.source.source(), &selection)?;
         match (cases.pop(), cases.len()) {
             (Some(case), 0) => Ok(case),
-            (_, more) => Err(bad_input(format!(
+            (_, more) => Err(Failure::bad_input(format!(
                 "failed to select a case: `{}` selects {} cases, and a search needs one\nhelp: list their names with `evictlab list {0}`",
                 self.case,
                 more + 1
@@ -110,8 +110,9 @@ impl BisectArgs {
     /// A text does not name a kubelet.
     pub(crate) fn ends(&self) -> Result<[KubeletArg; 2], Failure> {
         let parse = |option: &str, text: &str| {
-            let invalid =
-                |error| bad_input(format!("invalid value '{text}' for '{option} <KUBELET>': {error}"));
+            let invalid = |error| {
+                Failure::bad_input(format!("invalid value '{text}' for '{option} <KUBELET>': {error}"))
+            };
             text.parse::<KubeletArg>().map_err(invalid)
         };
         Ok([parse("--good", &self.good)?, parse("--bad", &self.bad)?])

@@ -3,12 +3,16 @@
 use std::collections::BTreeSet;
 use std::env;
 use std::ffi::OsStr;
+use std::fs;
+use std::path::PathBuf;
 
 use clap_complete::engine::{CompletionCandidate, PathCompleter, ValueCompleter};
 use evictlab_case::{CaseFiles, ParsedCase, Source};
 use evictlab_cluster::images::ImageCatalog;
 use evictlab_cluster::{ClusterRecord, ServedCluster, StateDir};
 use evictlab_embedded::Defect;
+use evictlab_report::RESULTS_DIR;
+use evictlab_tools::watch::context_names;
 
 /// Returns the suites and cases that begin with the word; if no name does, case files and
 /// directories.
@@ -41,6 +45,35 @@ pub(crate) fn kind_clusters() -> Vec<CompletionCandidate> {
     let of_record =
         |record: ClusterRecord| candidate(&record.cluster, &format!("kind, {}", record.kubelets.join(" ")));
     state.list().into_iter().map(of_record).collect()
+}
+
+/// Returns the run directories in `results`, the newest first; if none begins with the word,
+/// directories.
+pub(crate) fn complete_run(word: &OsStr) -> Vec<CompletionCandidate> {
+    let entries = fs::read_dir(RESULTS_DIR).into_iter().flatten().flatten();
+    let is_run = |path: &PathBuf| path.join("artifacts").is_dir();
+    let mut runs: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(is_run).collect();
+    runs.sort_by(|one, other| other.cmp(one));
+    let begins = |path: &PathBuf| path.as_os_str().as_encoded_bytes().starts_with(word.as_encoded_bytes());
+    let known: Vec<_> = runs.into_iter().filter(begins).map(CompletionCandidate::new).collect();
+    if known.is_empty() { PathCompleter::dir().complete(word) } else { known }
+}
+
+/// Returns the issues and pull requests that the cases name.
+pub(crate) fn upstreams() -> Vec<CompletionCandidate> {
+    let cases = cases();
+    let of_case = |case: &ParsedCase| {
+        let bugs = case.case.known_bugs.iter().filter_map(|bug| bug.upstream.as_ref());
+        let all = case.case.upstream.iter().chain(bugs);
+        all.map(ToString::to_string).collect::<Vec<String>>()
+    };
+    let all: BTreeSet<String> = cases.iter().flat_map(|case| of_case(case)).collect();
+    all.into_iter().map(CompletionCandidate::new).collect()
+}
+
+/// Returns the contexts of the kubeconfig that the environment selects.
+pub(crate) fn contexts() -> Vec<CompletionCandidate> {
+    context_names().into_iter().map(CompletionCandidate::new).collect()
 }
 
 /// Returns the names of the defects of kubelets.

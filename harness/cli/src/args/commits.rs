@@ -6,7 +6,7 @@ use evictlab_report::LATEST_RUN;
 use evictlab_tools::git_bisect::{BadIf, Build};
 
 use crate::args::values::option_args;
-use crate::failure::{Failure, bad_input};
+use crate::failure::Failure;
 
 /// The repository, the build of its commits, and how their verdicts count.
 #[derive(clap::Args)]
@@ -78,7 +78,7 @@ impl CommitArgs {
     pub(crate) fn build(&self) -> Result<Build, Failure> {
         let is_inside = |part| matches!(part, Component::Normal(_) | Component::CurDir);
         if !self.kubelet_path.components().all(is_inside) {
-            return Err(bad_input(format!(
+            return Err(Failure::bad_input(format!(
                 "failed to find --kubelet-path {}: it is not in the worktree\nhelp: name the kubelet relative to the top of the checkout, such as _output/bin/kubelet",
                 self.kubelet_path.display()
             )));
@@ -99,7 +99,7 @@ impl CommitArgs {
         }
     }
 
-    /// Returns true if only the first parent of a merge counts.
+    /// Returns whether only the first parent of a merge counts.
     pub(crate) fn first_parent(&self) -> bool {
         self.first_parent
     }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::str::FromStr;
 
-use clap_complete::engine::ArgValueCandidates;
+use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter};
 use evictlab_cluster::{EmbeddedBackend, EmbeddedOptions, Kubelet, ReproCommand};
 use evictlab_embedded::{CgroupVersion, Defect, OptionsError};
 use evictlab_fault::{Fault, ScriptError};
@@ -15,7 +15,7 @@ use evictlab_report::text::shell_quote;
 use crate::args::backend::reject_foreign_options;
 use crate::args::candidates;
 use crate::args::values::{ByteSize, whole_number};
-use crate::failure::{Failure, bad_input};
+use crate::failure::Failure;
 
 /// Options of an embedded cluster.
 #[derive(clap::Args)]
@@ -39,7 +39,7 @@ pub(crate) struct EmbeddedArgs {
     node_pids: Option<u64>,
     /// Fault to inject into every case: a YAML file, or YAML such as `event-lost: {times: 1}`
     /// (repeatable)
-    #[arg(long = "fault", value_name = "SCRIPT")]
+    #[arg(long = "fault", value_name = "SCRIPT", add = ArgValueCompleter::new(candidates::complete_case_file))]
     faults: Vec<FaultScript>,
     /// Defect of the kubelets, see `evictlab mutants list` (repeatable)
     #[arg(long = "defect", value_name = "NAME", add = ArgValueCandidates::new(candidates::defects))]
@@ -58,10 +58,10 @@ impl FromStr for FaultScript {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let path = Path::new(text);
-        let yaml = match path.is_file() {
-            true => fs::read_to_string(path)
-                .map_err(|error| format!("failed to read {}: {error}", path.display()))?,
-            false => text.to_owned(),
+        let yaml = if path.is_file() {
+            fs::read_to_string(path).map_err(|error| format!("failed to read {}: {error}", path.display()))?
+        } else {
+            text.to_owned()
         };
         let faults = evictlab_fault::parse(&yaml).map_err(|error| match error {
             ScriptError::Syntax(error) => {
@@ -141,7 +141,7 @@ pub(crate) fn options_failure(error: OptionsError) -> Failure {
         .into_iter()
         .find_map(|(part, option)| field.contains(part).then_some(option));
     match option {
-        Some(option) => bad_input(format!("failed to apply {option}: {}", error.problem)),
-        None => bad_input(format!("failed to configure the nodes: {error}")),
+        Some(option) => Failure::bad_input(format!("failed to apply {option}: {}", error.problem)),
+        None => Failure::bad_input(format!("failed to configure the nodes: {error}")),
     }
 }

@@ -2,13 +2,15 @@
 
 use std::path::PathBuf;
 
+use clap_complete::engine::ArgValueCandidates;
 use evictlab_cluster::{ClusterAccess, ExistingError, ExistingOptions, NodePermissions};
 
 use evictlab_rules::quantity::GIB;
 
 use crate::args::backend::stated;
+use crate::args::candidates;
 use crate::args::values::{ByteSize, whole_number};
-use crate::failure::{Failure, bad_input, infrastructure};
+use crate::failure::Failure;
 use crate::profile::removal;
 
 /// The default of `--pressure-cap`: 2Gi.
@@ -23,7 +25,7 @@ pub(crate) struct AccessArgs {
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
     /// Context in the kubeconfig [default: the current context]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(candidates::contexts))]
     context: Option<String>,
 }
 
@@ -118,7 +120,7 @@ impl ExistingArgs {
                 privileged: self.allow_privileged,
             },
             max_pressure_bytes: self.pressure_cap.as_ref().map_or(DEFAULT_PRESSURE_CAP, |cap| cap.bytes),
-            max_starved_nodes: self.max_starved_nodes.unwrap_or(1).into(),
+            max_nodes_under_pressure: self.max_starved_nodes.unwrap_or(1).into(),
             nodes_per_version: self.nodes_per_version.map(Into::into),
         }
     }
@@ -144,12 +146,12 @@ impl ExistingArgs {
 pub(crate) fn reject_managed_options(stated: &[&str]) -> Result<(), Failure> {
     let Some(name) = stated.first() else { return Ok(()) };
     let removal = removal(name).map(|removal| format!("{removal}, and ")).unwrap_or_default();
-    Err(bad_input(format!(
+    Err(Failure::bad_input(format!(
         "{name} applies only to clusters created by evictlab, and the backend is existing\nhelp: {removal}select nodes of the existing cluster with --node-selector"
     )))
 }
 
 /// Returns exit status 2 for invalid input, else 4.
 pub(crate) fn existing_failure(error: ExistingError) -> Failure {
-    if error.is_input() { bad_input(error) } else { infrastructure(error) }
+    if error.is_input() { Failure::bad_input(error) } else { Failure::infrastructure(error) }
 }

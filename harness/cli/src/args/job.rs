@@ -3,7 +3,7 @@
 use evictlab_cluster::JobName;
 use evictlab_tools::job::JobError;
 
-use crate::failure::{Failure, bad_input, infrastructure};
+use crate::failure::Failure;
 
 /// Name of a Job.
 #[derive(clap::Args)]
@@ -26,9 +26,10 @@ fn label(text: &str) -> Result<String, String> {
         && text.chars().all(is_valid)
         && !text.starts_with('-')
         && !text.ends_with('-');
-    match is_label {
-        true => Ok(text.to_owned()),
-        false => Err(format!("a name has at most {MAX_LENGTH} characters of a-z, 0-9 and -")),
+    if is_label {
+        Ok(text.to_owned())
+    } else {
+        Err(format!("a name has at most {MAX_LENGTH} characters of a-z, 0-9 and -"))
     }
 }
 
@@ -42,5 +43,5 @@ impl JobNameArgs {
 
 /// Returns exit status 2 for invalid input, else 4.
 pub(crate) fn job_failure(error: JobError) -> Failure {
-    if error.is_input() { bad_input(error) } else { infrastructure(error) }
+    if error.is_input() { Failure::bad_input(error) } else { Failure::infrastructure(error) }
 }

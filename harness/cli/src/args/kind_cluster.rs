@@ -7,7 +7,7 @@ use evictlab_cluster::{ClusterName, ClusterSource, KeepPolicy, KindConfig};
 
 use crate::args::backend::stated;
 use crate::args::candidates;
-use crate::failure::{Failure, bad_input};
+use crate::failure::Failure;
 
 /// Highest number of nodes for each kubelet of a kind cluster: they share a Docker host.
 const MAX_KIND_NODES: u16 = 16;
@@ -47,11 +47,11 @@ impl NewClusterArgs {
     /// Too many nodes, or an invalid kind configuration.
     pub(crate) fn clusters(&self, run: &str, nodes: u16) -> Result<NewClusterSource, Failure> {
         if nodes > MAX_KIND_NODES {
-            return Err(bad_input(format!(
+            return Err(Failure::bad_input(format!(
                 "failed to create {nodes} nodes: a kind cluster can have at most {MAX_KIND_NODES} nodes for each kubelet\nhelp: an embedded cluster can have more: --backend embedded"
             )));
         }
-        let base = KindConfig::load(self.kind_config.as_deref()).map_err(bad_input)?;
+        let base = KindConfig::load(self.kind_config.as_deref()).map_err(Failure::bad_input)?;
         let name = self.name.as_ref().map_or_else(|| format!("evictlab-{run}"), ToString::to_string);
         Ok(NewClusterSource { name, base, nodes: nodes.into() })
     }

@@ -12,7 +12,7 @@ use evictlab_rules::KubeletVersion;
 
 use crate::args::backend::{reject_foreign_options, stated};
 use crate::args::candidates;
-use crate::failure::{Failure, bad_input};
+use crate::failure::Failure;
 use crate::messages::print_stderr;
 
 /// One kubelet on the command line.
@@ -62,7 +62,7 @@ pub(crate) struct ImageArgs {
 impl ImageArgs {
     /// Loads the image catalog.
     pub(crate) fn image_catalog(&self) -> Result<ImageCatalog, Failure> {
-        ImageCatalog::load(self.image_lock.as_deref()).map_err(bad_input)
+        ImageCatalog::load(self.image_lock.as_deref()).map_err(Failure::bad_input)
     }
 
     /// Returns the images from `--node-image`, by version.
@@ -82,7 +82,7 @@ impl ImageArgs {
         catalog: &ImageCatalog,
     ) -> Result<Vec<Kubelet>, Failure> {
         reject_foreign_options(BackendName::Embedded, BackendName::Kind, &self.stated_kind_options())?;
-        evictlab_cluster::modelled_kubelets(specs, catalog).map_err(bad_input)
+        evictlab_cluster::modelled_kubelets(specs, catalog).map_err(Failure::bad_input)
     }
 
     /// Returns these kubelets after pulling missing images into Docker.
@@ -94,7 +94,7 @@ impl ImageArgs {
     ) -> Result<Vec<Kubelet>, Failure> {
         let overrides = self.overrides();
         let resolve = resolver(docker, catalog, &overrides);
-        resolve.resolve_all(specs).await.map_err(bad_input)
+        resolve.resolve_all(specs).await.map_err(Failure::bad_input)
     }
 }
 
@@ -151,7 +151,7 @@ pub(crate) enum EarlierKubelets {
     Untrusted,
 }
 
-/// Returns true if a value of `--kubelet` selects only versions, and no program or image.
+/// Returns whether a value of `--kubelet` selects only versions, and no program or image.
 pub(crate) fn is_version_list(text: &str) -> bool {
     let is_release = |spec: KubeletSpec| {
         spec.claimed.is_none() && matches!(spec.source, KubeletSource::Release(_) | KubeletSource::Minor(_))
@@ -160,7 +160,7 @@ pub(crate) fn is_version_list(text: &str) -> bool {
     text.split(',').map(str::trim).all(|part| part == "all" || is_version(part))
 }
 
-/// Returns true if a version has no characters that others than versions have, such as `/`.
+/// Returns whether a version has no characters that others than versions have, such as `/`.
 fn is_plain(version: &str) -> bool {
     version.chars().all(|c| c.is_ascii_alphanumeric() || ".-+".contains(c))
 }
@@ -197,13 +197,13 @@ fn unknown_minor_note(version: &KubeletVersion) -> Option<String> {
 }
 
 impl KubeletArgs {
-    /// Returns true if `--kubelet` is present.
+    /// Returns whether `--kubelet` is present.
     pub(crate) fn any(&self) -> bool {
         !self.kubelet.is_empty()
     }
 
     /// Selects the kubelets of an earlier run, by its `--kubelet` arguments, if none is selected.
-    /// The run may be a stranger's: only versions are taken from it.
+    /// The run may be untrusted: only versions are taken from it.
     pub(crate) fn default_to(&mut self, args: &[String]) -> EarlierKubelets {
         if self.kubelet.is_empty() {
             let versions: Option<Vec<KubeletVersion>> =
@@ -216,9 +216,10 @@ impl KubeletArgs {
             self.kubelet = versions.into_iter().map(select).collect();
             return EarlierKubelets::Selected;
         }
-        match self.words().iter().filter(|word| *word != "--kubelet").eq(args) {
-            true => EarlierKubelets::Selected,
-            false => EarlierKubelets::NotSelected,
+        if self.words().iter().filter(|word| *word != "--kubelet").eq(args) {
+            EarlierKubelets::Selected
+        } else {
+            EarlierKubelets::NotSelected
         }
     }
 
@@ -285,20 +286,20 @@ impl KubeletArgs {
     ) -> Result<Vec<Kubelet>, Failure> {
         let overrides = self.images.overrides();
         let resolve = resolver(docker, catalog, &overrides);
-        let specs = match self.any() {
-            false => resolve.newest().await.map_err(bad_input)?.into_iter().collect(),
-            true if self.selects_all() => {
-                let all = resolve.newest_local_of_each_minor().await.map_err(bad_input)?;
-                if all.is_empty() {
-                    return Err(bad_input(
-                        "failed to select kubelets: --kubelet all selects every minor whose node image is in Docker, and Docker has no node image\nhelp: name the kubelets, or load node images as described in images/README.md",
-                    ));
-                }
-                self.specs(&all)
+        let specs = if !self.any() {
+            resolve.newest().await.map_err(Failure::bad_input)?.into_iter().collect()
+        } else if self.selects_all() {
+            let all = resolve.newest_local_of_each_minor().await.map_err(Failure::bad_input)?;
+            if all.is_empty() {
+                return Err(Failure::bad_input(
+                    "failed to select kubelets: --kubelet all selects every minor whose node image is in Docker, and Docker has no node image\nhelp: name the kubelets, or load node images as described in images/README.md",
+                ));
             }
-            true => self.specs(&[]),
+            self.specs(&all)
+        } else {
+            self.specs(&[])
         };
-        let kubelets = resolve.resolve_all(&specs).await.map_err(bad_input)?;
+        let kubelets = resolve.resolve_all(&specs).await.map_err(Failure::bad_input)?;
         let notes = kubelets.iter().filter_map(|kubelet| unknown_minor_note(&kubelet.version));
         notes.for_each(print_stderr);
         Ok(kubelets)
@@ -324,7 +325,7 @@ impl KubeletArgs {
             &self.specs(&evictlab_cluster::every_minor()),
         )
         .await
-        .map_err(bad_input)
+        .map_err(Failure::bad_input)
     }
 }
 
@@ -345,7 +346,7 @@ mod tests {
         let image = "v1.32.13=kindest/node:v1.32.13@sha256:00";
         // A file that exists.
         let binary = "v1.32.13=Cargo.toml";
-        let of = |stated: &[&str], args: &[&str]| {
+        let selection_of = |stated: &[&str], args: &[&str]| {
             let images = ImageArgs { node_image: vec![], image_lock: None };
             let kubelet = stated.iter().map(|text| text.parse().unwrap()).collect();
             let mut kubelets = KubeletArgs { kubelet, images };
@@ -368,7 +369,7 @@ mod tests {
         ];
         for (stated, args, selected, words) in rows {
             assert_eq!(
-                of(stated, args),
+                selection_of(stated, args),
                 (selected, words.iter().map(|word| (*word).to_owned()).collect()),
                 "{args:?}"
             );

@@ -3,11 +3,11 @@
 use std::io::{Stderr, stderr};
 
 use evictlab_report::{
-    ColourChoice, LiveTerminal, OutputFormat, OutputOptions, OutputPreferences, PlainLog, Report, StatusLine,
+    ColorChoice, LiveTerminal, OutputFormat, OutputOptions, OutputPreferences, PlainLog, Report, StatusLine,
     TerminalCaps, Verbosity,
 };
 
-/// Amount of output, and colours.
+/// Amount of output, and colors.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct OutputArgs {
@@ -21,27 +21,27 @@ pub(crate) struct OutputArgs {
     color: ColorArgs,
 }
 
-/// Use of colours, in every command.
+/// Use of colors, in every command.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct ColorArgs {
-    /// Use of colours; the environment variables NO_COLOR and CLICOLOR_FORCE apply to auto
+    /// Use of colors; the environment variables NO_COLOR and CLICOLOR_FORCE apply to auto
     #[arg(long, value_name = "WHEN", value_enum, global = true, default_value_t = ColorArg::Auto)]
     color: ColorArg,
 }
 
 impl ColorArgs {
-    /// Returns the choice of colours.
-    pub(crate) fn choice(&self) -> ColourChoice {
+    /// Returns the choice of colors.
+    pub(crate) fn choice(&self) -> ColorChoice {
         match self.color {
-            ColorArg::Auto => ColourChoice::Auto,
-            ColorArg::Always => ColourChoice::Always,
-            ColorArg::Never => ColourChoice::Never,
+            ColorArg::Auto => ColorChoice::Auto,
+            ColorArg::Always => ColorChoice::Always,
+            ColorArg::Never => ColorChoice::Never,
         }
     }
 }
 
-/// Amount of progress on standard error, and colours.
+/// Amount of progress on standard error, and colors.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct ProgressArgs {
@@ -63,10 +63,12 @@ impl ProgressArgs {
     pub(crate) fn run_log(&self) -> Box<dyn Report> {
         let caps = self.caps();
         let verbosity = if self.quiet { Verbosity::Quiet } else { Verbosity::Normal };
-        let options = OutputOptions { format: OutputFormat::Plain, verbosity, colour: caps.colour };
-        match caps.live && !self.quiet {
-            true => Box::new(LiveTerminal::new(stderr(), terminal_size::terminal_size, options, None)),
-            false => Box::new(PlainLog::new("terminal", stderr(), options, None)),
+        let options =
+            OutputOptions { format: OutputFormat::Plain, verbosity, color: caps.color, hints: true };
+        if caps.live && !self.quiet {
+            Box::new(LiveTerminal::new(stderr(), terminal_size::terminal_size, options, None))
+        } else {
+            Box::new(PlainLog::new("terminal", stderr(), options, None))
         }
     }
 
@@ -108,7 +110,7 @@ enum FormatArg {
 }
 
 impl FormatArgs {
-    /// Returns true if standard output is JSON.
+    /// Returns whether standard output is JSON.
     pub(crate) fn is_json(&self) -> bool {
         self.json || matches!(self.format, Some(FormatArg::Json))
     }
@@ -137,6 +139,6 @@ impl OutputArgs {
             (false, true) => Verbosity::Verbose,
             (false, false) => Verbosity::Normal,
         };
-        OutputPreferences { format, verbosity, colour: self.color.choice() }
+        OutputPreferences { format, verbosity, color: self.color.choice() }
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::builder::{Resettable, Str};
 use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter};
 use evictlab_case::select::{LabelFilter, Selection, Shard};
-use evictlab_case::{Source, Upstream};
+use evictlab_case::{Source, Upstream, ValueError};
 use regex::Regex;
 
 use crate::args::candidates;
@@ -36,6 +36,14 @@ impl SourceArgs {
     }
 }
 
+/// Parses an issue or pull request. A number alone is one of kubernetes/kubernetes.
+fn upstream(text: &str) -> Result<Upstream, ValueError> {
+    match text.strip_prefix('#').unwrap_or(text).parse::<u64>() {
+        Ok(number) => format!("kubernetes/kubernetes#{number}").parse(),
+        Err(_) => text.parse(),
+    }
+}
+
 /// The selected cases.
 #[derive(clap::Args)]
 #[command(next_help_heading = SELECTION)]
@@ -55,8 +63,8 @@ pub(crate) struct SelectionArgs {
     #[arg(long, value_name = "REGEX")]
     skip: Vec<Regex>,
     /// Select only cases that name this issue or pull request, such as
-    /// kubernetes/kubernetes#124938 (repeatable: any of them)
-    #[arg(long, value_name = "ISSUE")]
+    /// kubernetes/kubernetes#124938, or 124938 of this repository (repeatable: any of them)
+    #[arg(long, value_name = "ISSUE", value_parser = upstream, add = ArgValueCandidates::new(candidates::upstreams))]
     upstream: Vec<Upstream>,
     /// Run only this part of the selected cases, such as 2/3 for the second of three parts; for
     /// several machines
@@ -89,7 +97,12 @@ impl SelectionArgs {
         names.iter().cloned().chain(source.words()).chain(options).collect()
     }
 
-    /// Returns true if any argument restricts the selection.
+    /// Returns the first words of a subcommand of evictlab with this selection.
+    pub(crate) fn command(&self, subcommand: &str) -> Vec<String> {
+        ["evictlab", subcommand].into_iter().map(str::to_owned).chain(self.words()).collect()
+    }
+
+    /// Returns whether any argument restricts the selection.
     pub(crate) fn is_restricted(&self) -> bool {
         let Self { names, label_filter, focus, skip, upstream, shard, source: _ } = self;
         let lists = [names.is_empty(), focus.is_empty(), skip.is_empty(), upstream.is_empty()];
@@ -129,6 +142,15 @@ mod tests {
     fn parse(words: &[String]) -> Result<SelectionArgs, clap::Error> {
         let command = SelectionArgs::augment_args(Command::new("run").no_binary_name(true));
         SelectionArgs::from_arg_matches(&command.try_get_matches_from(words)?)
+    }
+
+    #[test]
+    fn an_issue_of_kubernetes_is_named_by_its_number() {
+        for text in ["124938", "#124938", "kubernetes/kubernetes#124938"] {
+            let words = parse(&["--upstream", text].map(str::to_owned)).unwrap().words();
+            assert_eq!(words, ["--upstream", "kubernetes/kubernetes#124938"], "{text}");
+        }
+        assert!(parse(&["--upstream", "0"].map(str::to_owned)).is_err());
     }
 
     #[test]

@@ -168,9 +168,9 @@ fn selection_shard(
     selection: &SelectionArgs,
     cases: &[Arc<LoadedCase>],
 ) -> Result<SelectionShard, Failure> {
-    let mut others = select(&selection.source(), &Selection { shard: None, ..selection.selection() })?;
-    others.retain(|other| !cases.iter().any(|case| case.id() == other.id()));
-    Ok(SelectionShard { shard, others })
+    let mut other_cases = select(&selection.source(), &Selection { shard: None, ..selection.selection() })?;
+    other_cases.retain(|other| !cases.iter().any(|case| case.id() == other.id()));
+    Ok(SelectionShard { shard, other_cases })
 }
 
 /// Rejects options that only apply to the other managed backend.

@@ -8,7 +8,7 @@ use evictlab_rules::threshold::{ThresholdConfig, parse_grace_period, parse_thres
 use serde_json::{Map, Value, json};
 
 use crate::args::backend::stated;
-use crate::failure::{Failure, bad_input};
+use crate::failure::Failure;
 
 /// Thresholds in the format of the kubelet's flags.
 #[derive(clap::Args)]
@@ -70,7 +70,7 @@ fn period(text: &str) -> Result<String, String> {
 fn check(example: &str, thresholds: &ThresholdConfig, kubelets: &[Kubelet]) -> Result<(), Failure> {
     kubelets.iter().map(|kubelet| &kubelet.version).try_for_each(|version| {
         parse_threshold_config_of(version, thresholds).map(drop).map_err(|error| {
-            bad_input(format!(
+            Failure::bad_input(format!(
                 "failed to use these thresholds: kubelet {version} does not start with them: {error}\nhelp: write them as this kubelet does: {example}"
             ))
         })

@@ -33,9 +33,10 @@ impl FromStr for ByteSize {
 /// Returns the arguments of an option with a value. A value that begins with a dash is part of the
 /// same argument: on its own, it would be another option.
 pub(crate) fn option_args(name: &str, value: &str) -> Vec<String> {
-    match value.starts_with('-') {
-        true => vec![format!("{name}={value}")],
-        false => vec![name.to_owned(), value.to_owned()],
+    if value.starts_with('-') {
+        vec![format!("{name}={value}")]
+    } else {
+        vec![name.to_owned(), value.to_owned()]
     }
 }
 

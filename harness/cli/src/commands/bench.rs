@@ -10,13 +10,15 @@ use evictlab_case::{LoadedCase, Source};
 use evictlab_cluster::{Docker, KubeletSource, KubeletSpec, StateDir};
 use evictlab_report::exit_code;
 use evictlab_runner::Interrupt;
-use evictlab_tools::bench::{self, BenchError, Figure, FigureResult, KindBench, Unit, command_seconds};
+use evictlab_tools::bench::{
+    self, BenchError, Figure, FigureResult, KindBench, MeasuredProgram, Unit, command_seconds,
+};
 
 use crate::args::backend::ManagedBackend;
 use crate::args::kubelets::{KubeletArgs, resolver};
 use crate::args::output::ProgressArgs;
 use crate::args::values::whole_number;
-use crate::failure::{Failure, bad_input, infrastructure};
+use crate::failure::Failure;
 use crate::output::{print, print_json, print_table, stdout_width};
 
 /// The measured case.
@@ -67,14 +69,24 @@ pub(crate) struct Args {
 /// Measures and prints the figures.
 pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
     let status = args.progress.status_line();
-    let progress = |text: &str| status.step(text.trim());
-    let mut figures = if args.sizes { Vec::new() } else { measure_targets(args, &progress).await? };
+    let interrupt = Interrupt::listen().map_err(Failure::infrastructure)?;
+    let progress = |text: &str| {
+        if !interrupt.stop.is_cancelled() {
+            status.step(text.trim());
+        }
+    };
+    let mut figures =
+        if args.sizes { Vec::new() } else { measure_targets(args, &interrupt, &progress).await? };
     if args.backend != Some(ManagedBackend::Kind) {
-        let own = env::current_exe().map_err(infrastructure)?;
-        let sizes = bench::measure_sizes(&own, &progress).await;
+        let own = env::current_exe().map_err(Failure::infrastructure)?;
+        let program = MeasuredProgram { program: &own, stop: &interrupt.stop };
+        let sizes = bench::measure_sizes(program, &progress).await;
         figures.extend(sizes.into_iter().map(note_debug_build));
     }
     status.clear();
+    if interrupt.stop.is_cancelled() {
+        return Err(Failure::interrupted());
+    }
     if args.json {
         print_json(&figures.iter().map(FigureResult::from).collect::<Vec<_>>())?;
     } else {
@@ -92,17 +104,22 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
 }
 
 /// Measures on the backends, and the quick commands.
-async fn measure_targets(args: &Args, progress: &dyn Fn(&str)) -> Result<Vec<Figure>, Failure> {
+async fn measure_targets(
+    args: &Args,
+    interrupt: &Interrupt,
+    progress: &dyn Fn(&str),
+) -> Result<Vec<Figure>, Failure> {
     let selection = Selection { names: vec![CASE.to_owned()], ..Selection::default() };
     let case = select(&Source::BuiltIn(cases::FILES), &selection)?.remove(0);
     let mut figures = Vec::new();
     if args.backend != Some(ManagedBackend::Embedded) {
-        figures.extend(measure_kind(args, case, progress).await?);
+        figures.extend(measure_kind(args, case, interrupt, progress).await?);
     }
     if args.backend != Some(ManagedBackend::Kind) {
         progress("running every case on the embedded cluster");
-        let own = env::current_exe().map_err(infrastructure)?;
-        figures.extend(bench::measure_embedded(&own).into_iter().map(note_debug_build));
+        let own = env::current_exe().map_err(Failure::infrastructure)?;
+        let program = MeasuredProgram { program: &own, stop: &interrupt.stop };
+        figures.extend(bench::measure_embedded(program).into_iter().map(note_debug_build));
     }
     figures.extend(quick_commands().map(note_debug_build));
     Ok(figures)
@@ -112,28 +129,30 @@ async fn measure_targets(args: &Args, progress: &dyn Fn(&str)) -> Result<Vec<Fig
 async fn measure_kind(
     args: &Args,
     case: Arc<LoadedCase>,
+    interrupt: &Interrupt,
     progress: &dyn Fn(&str),
 ) -> Result<Vec<Figure>, Failure> {
     let catalog = args.kubelets.image_catalog()?;
-    let state = StateDir::open().map_err(infrastructure)?;
-    let docker = Docker::connect().await.map_err(infrastructure)?;
-    evictlab_cluster::kind_version().await.map_err(infrastructure)?;
+    let state = StateDir::open().map_err(Failure::infrastructure)?;
+    let docker = Docker::connect().await.map_err(Failure::infrastructure)?;
+    evictlab_cluster::kind_version().await.map_err(Failure::infrastructure)?;
     let kubelets = if args.kubelets.any() {
         args.kubelets.resolve(&docker, &catalog).await?
     } else {
         let overrides = args.kubelets.images().overrides();
         let resolve = resolver(&docker, &catalog, &overrides);
-        let present = resolve.local_versions().await.map_err(infrastructure)?;
+        let present = resolve.local_versions().await.map_err(Failure::infrastructure)?;
         let release = |version| KubeletSpec::from(KubeletSource::Release(version));
         let specs: Vec<_> = bench::newest_pair(present).into_iter().map(release).collect();
-        match specs.is_empty() {
-            true => args.kubelets.resolve(&docker, &catalog).await?,
-            false => resolve.resolve_all(&specs).await.map_err(bad_input)?,
+        if specs.is_empty() {
+            args.kubelets.resolve(&docker, &catalog).await?
+        } else {
+            resolve.resolve_all(&specs).await.map_err(Failure::bad_input)?
         }
     };
-    let mut groups = evictlab_cluster::group_by_skew(kubelets).map_err(bad_input)?;
+    let mut groups = evictlab_cluster::group_by_skew(kubelets).map_err(Failure::bad_input)?;
     if groups.len() != 1 {
-        return Err(bad_input(
+        return Err(Failure::bad_input(
             "failed to create a cluster with these kubelets: an API server supports kubelets of its own minor version and up to three older ones\nhelp: name kubelets of at most four consecutive minors",
         ));
     }
@@ -145,8 +164,7 @@ async fn measure_kind(
         docker,
         state,
     };
-    let interrupt = Interrupt::listen().map_err(infrastructure)?;
-    bench.measure(args.progress.run_log(), &interrupt, progress).await.map_err(|error| {
+    bench.measure(args.progress.run_log(), interrupt, progress).await.map_err(|error| {
         let interrupted = interrupt.stop.is_cancelled() || matches!(error, BenchError::Interrupted);
         Failure::new(error, if interrupted { exit_code::INTERRUPTED } else { exit_code::INFRASTRUCTURE })
     })

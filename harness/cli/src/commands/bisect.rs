@@ -13,7 +13,8 @@ use evictlab_report::{BackendName, RunDir, exit_code};
 use evictlab_rules::KubeletVersion;
 use evictlab_runner::{Interrupt, new_run_id};
 use evictlab_tools::bisect::{
-    BisectResult, KubeletCandidate, KubeletSearchOutcome, ProbeOutcome, Search, SearchRange, ordered, render,
+    BisectResult, KubeletCandidate, KubeletSearch, KubeletSearchOutcome, ProbeOutcome, SearchRange, ordered,
+    render,
 };
 
 use super::bisect_commits;
@@ -22,9 +23,9 @@ use crate::args::backend::ManagedBackend;
 use crate::args::bisect::BisectArgs;
 use crate::args::kubelets::{KubeletArg, resolver};
 use crate::execute::run_directory;
-use crate::failure::{Failure, bad_input, infrastructure};
+use crate::failure::Failure;
 use crate::kind_context::KindContext;
-use crate::output::{print_json_until_interrupt, print_until_interrupt};
+use crate::output::{print_json_until_interrupt, print_until_interrupt, stdout_width};
 
 /// Returns the candidate for a kubelet; a release is named by its version.
 fn candidate(kubelet: &KubeletArg, version: KubeletVersion) -> KubeletCandidate {
@@ -66,27 +67,24 @@ impl SearchContext {
         let [good, bad] = args.ends()?;
         let good = self.candidate(&good).await?;
         let bad = self.candidate(&bad).await?;
-        let list = match args.kubelets.is_empty() {
-            true => self.all(),
-            false => args.kubelets.clone(),
-        };
+        let list = if args.kubelets.is_empty() { self.all() } else { args.kubelets.clone() };
         let mut between = Vec::new();
         for kubelet in &list {
             between.push(self.candidate(kubelet).await?);
         }
-        ordered(good, bad, between).map_err(bad_input)
+        ordered(good, bad, between).map_err(Failure::bad_input)
     }
 
     async fn candidate(&self, kubelet: &KubeletArg) -> Result<KubeletCandidate, Failure> {
         let version = match &self.kind {
             Some(kind) => {
                 let resolve = resolver(&kind.docker, &self.catalog, &self.images);
-                resolve.version(&kubelet.spec).await.map_err(bad_input)?
+                resolve.version(&kubelet.spec).await.map_err(Failure::bad_input)?
             }
             None => {
                 let modelled =
                     evictlab_cluster::modelled_kubelets(std::slice::from_ref(&kubelet.spec), &self.catalog);
-                modelled.map_err(bad_input)?.remove(0).version
+                modelled.map_err(Failure::bad_input)?.remove(0).version
             }
         };
         Ok(candidate(kubelet, version))
@@ -132,7 +130,7 @@ impl SearchContext {
 /// Runs the search. Simulated time requires a paused runtime clock.
 pub(crate) async fn run(args: &BisectArgs) -> Result<ExitCode, Failure> {
     // Signals are handled before any resource is created.
-    let interrupt = Interrupt::listen().map_err(infrastructure)?;
+    let interrupt = Interrupt::listen().map_err(Failure::infrastructure)?;
     match args.commits.repository() {
         Some(repository) => bisect_commits::run(args, repository, interrupt).await,
         None => search_kubelets(args, interrupt).await,
@@ -150,7 +148,7 @@ async fn search_kubelets(args: &BisectArgs, interrupt: Interrupt) -> Result<Exit
     let Some(prepared) = interrupt.or_none(prepared).await else { return Err(Failure::interrupted()) };
     let (case, context, range) = prepared?;
     let root = run_directory(args.output_dir.as_deref())?;
-    let mut search = Search::new(range);
+    let mut search = KubeletSearch::new(range);
     let outcome = search
         .run(async |nth, candidates: &[KubeletCandidate]| {
             let probe = ClusterProbe { number: nth, candidates, root: &root, interrupt: &interrupt };
@@ -158,19 +156,18 @@ async fn search_kubelets(args: &BisectArgs, interrupt: Interrupt) -> Result<Exit
         })
         .await?;
     let text = render(&search, &outcome, &case.id());
-    root.write("bisect.md", &text).map_err(infrastructure)?;
+    root.write("bisect.md", &text).map_err(Failure::infrastructure)?;
     let report = root.path().join("bisect.md");
-    match args.json {
-        true => {
-            print_json_until_interrupt(
-                &BisectResult::new(&search, &outcome, case.id(), &report),
-                &interrupt.stage,
-            )?;
-        }
-        false => {
-            let text = format!("\n{text}\nReport to paste into an issue: {}", report.display());
-            print_until_interrupt(text, &interrupt.stage)?;
-        }
+    if args.json {
+        print_json_until_interrupt(
+            &BisectResult::new(&search, &outcome, case.id(), &report),
+            &interrupt.stage,
+        )?;
+    } else {
+        // A terminal does not show the bold names of the report as such.
+        let text = if stdout_width().is_some() { text.replace("**", "") } else { text };
+        let text = format!("\n{text}\nReport to paste into an issue: {}", report.display());
+        print_until_interrupt(text, &interrupt.stage)?;
     }
     Ok(match outcome {
         KubeletSearchOutcome::Found { last_old, first_new } if last_old + 1 == first_new => {
@@ -218,7 +215,8 @@ async fn run_on_cluster(
         if !args.json {
             print_until_interrupt(format!("cluster {number}: {}", names.join(", ")), &interrupt.stage)?;
         }
-        let run_dir = RunDir::at(&root.artifacts().join(format!("cluster-{number}"))).map_err(bad_input)?;
+        let run_dir =
+            RunDir::at(&root.artifacts().join(format!("cluster-{number}"))).map_err(Failure::bad_input)?;
         let catalog = context.catalog.clone();
         let bisect_run = BisectRun { run, case: case.clone(), backend, catalog, tries: 1, run_dir };
         verdicts = Some(bisect_run.execute(args, clock, interrupt).await?);

@@ -16,7 +16,7 @@ use evictlab_tools::git_bisect::{CommitBackend, KeptCluster};
 use super::bisect_run::BisectRun;
 use crate::args::backend::ManagedBackend;
 use crate::args::bisect::BisectArgs;
-use crate::failure::{Failure, bad_input, infrastructure};
+use crate::failure::Failure;
 use crate::kind_context::KindContext;
 use crate::messages::print_stderr;
 
@@ -70,7 +70,8 @@ impl<'a> BisectBackend<'a> {
     /// another process uses. It is neither used nor deleted.
     async fn forget_foreign_cluster(&self, kept: &mut Option<KeptCluster>) -> Result<(), Failure> {
         let (Some(kind), Some(cluster)) = (&self.kind, &*kept) else { return Ok(()) };
-        let known = evictlab_cluster::find(&kind.docker, &kind.state).await.map_err(infrastructure)?;
+        let known =
+            evictlab_cluster::find(&kind.docker, &kind.state).await.map_err(Failure::infrastructure)?;
         if !known.iter().any(|found| cluster.is(found)) {
             let name = &cluster.name;
             print_stderr(format!(
@@ -107,7 +108,7 @@ impl CommitBackend for BisectBackend<'_> {
         dir: &Path,
         kept: &mut Option<KeptCluster>,
     ) -> Result<KubeletVerdicts, Failure> {
-        let run_dir = RunDir::at(dir).map_err(bad_input)?;
+        let run_dir = RunDir::at(dir).map_err(Failure::bad_input)?;
         let run = new_run_id();
         self.forget_foreign_cluster(kept).await?;
         let backend = self.backend(&run, kubelet, kept.as_ref()).await?;
@@ -130,7 +131,7 @@ impl CommitBackend for BisectBackend<'_> {
         let (Some(kind), Some(cluster)) = (&self.kind, &*kept) else { return Ok(()) };
         tokio::select! {
             deleted = evictlab_cluster::delete(&kind.docker, &kind.state, &cluster.name) => {
-                deleted.map_err(infrastructure)?;
+                deleted.map_err(Failure::infrastructure)?;
                 *kept = None;
             }
             () = self.interrupt.reports_only.cancelled() => {}

@@ -8,14 +8,15 @@ use evictlab_case::LoadedCase;
 use evictlab_report::{RunDir, exit_code};
 use evictlab_runner::Interrupt;
 use evictlab_tools::git_bisect::{
-    CommitBisectResult, CommitBuilder, CommitSearch, CommitSearchError, CommitSearchRun, CommitWorker,
-    Culprit, KubeletCache, Repository, SearchFile, SearchOptions, SearchOutcome, Worktree, render, short,
+    CommitBisectResult, CommitBuilder, CommitSearch, CommitSearchError, CommitSearchOutcome, CommitSearchRun,
+    CommitWorker, Culprit, KubeletCache, Repository, RevisionNames, SearchFile, SearchOptions, Worktree,
+    render, short,
 };
 
 use super::bisect_backend::BisectBackend;
 use crate::args::bisect::BisectArgs;
 use crate::execute::run_directory;
-use crate::failure::{Failure, bad_input, infrastructure};
+use crate::failure::Failure;
 use crate::messages::print_stderr;
 use crate::output::{print_json_until_interrupt, print_until_interrupt};
 
@@ -23,8 +24,8 @@ impl From<CommitSearchError> for Failure {
     fn from(error: CommitSearchError) -> Self {
         match error {
             CommitSearchError::Interrupted => Self::interrupted(),
-            error if error.is_input() => bad_input(error),
-            error => infrastructure(error),
+            error if error.is_input() => Failure::bad_input(error),
+            error => Failure::infrastructure(error),
         }
     }
 }
@@ -39,10 +40,7 @@ pub(super) async fn run(
         return Err(Failure::interrupted());
     };
     let (mut run, _lock) = prepared?;
-    let print = |text: &str| match args.json {
-        true => Ok(()),
-        false => print_until_interrupt(text, &interrupt.stage),
-    };
+    let print = |text: &str| if args.json { Ok(()) } else { print_until_interrupt(text, &interrupt.stage) };
     let outcome = match run.run(&print).await {
         Ok(outcome) => outcome,
         Err(failure) => {
@@ -51,7 +49,7 @@ pub(super) async fn run(
             return Err(failure);
         }
     };
-    run.builder.worktree.remove().map_err(infrastructure)?;
+    run.builder.worktree.remove().map_err(Failure::infrastructure)?;
     report(args, &run, &outcome)
 }
 
@@ -64,23 +62,25 @@ async fn prepare<'a>(
 ) -> Result<(CommitSearchRun<BisectBackend<'a>>, File), Failure> {
     args.reject_foreign_options()?;
     let case = args.case()?;
-    let repository = Repository::open(dir).map_err(bad_input)?;
+    let repository = Repository::open(dir).map_err(Failure::bad_input)?;
     let options = search_options(args, &case, &repository)?;
     let file = match args.commits.resume() {
-        Some(dir) => SearchFile::resume(dir, &options).map_err(bad_input)?,
+        Some(dir) => SearchFile::resume(dir, &options).map_err(Failure::bad_input)?,
         None => SearchFile::new(options),
     };
-    let names = (args.good.as_str(), args.bad.as_str());
-    let search = CommitSearch::new(repository.clone(), file, names).map_err(bad_input)?;
-    let cache = KubeletCache::open().map_err(infrastructure)?;
+    let names = RevisionNames { good: &args.good, bad: &args.bad };
+    let search = CommitSearch::new(repository.clone(), file, names).map_err(Failure::bad_input)?;
+    let cache = KubeletCache::open().map_err(Failure::infrastructure)?;
     let backend = BisectBackend::new(args, case, interrupt).await?;
     let root = match args.commits.resume() {
-        Some(dir) => RunDir::at(&dir.canonicalize().map_err(infrastructure)?).map_err(bad_input)?,
+        Some(dir) => {
+            RunDir::at(&dir.canonicalize().map_err(Failure::infrastructure)?).map_err(Failure::bad_input)?
+        }
         None => run_directory(args.output_dir.as_deref())?,
     };
     let lock = SearchFile::lock(root.path()).map_err(CommitSearchError::from)?;
     search.file.write(root.path()).map_err(CommitSearchError::from)?;
-    let path = root.path().canonicalize().map_err(infrastructure)?.join("worktree");
+    let path = root.path().canonicalize().map_err(Failure::infrastructure)?.join("worktree");
     let builder = CommitBuilder {
         build: args.commits.build()?,
         cache,
@@ -96,33 +96,33 @@ async fn prepare<'a>(
 fn report(
     args: &BisectArgs,
     run: &CommitSearchRun<BisectBackend<'_>>,
-    outcome: &SearchOutcome,
+    outcome: &CommitSearchOutcome,
 ) -> Result<ExitCode, Failure> {
     let status = match outcome {
-        SearchOutcome::Found(_) => exit_code::SUCCESS,
-        SearchOutcome::EndMismatch(_) => exit_code::FAILED,
-        SearchOutcome::OneOf(_) | SearchOutcome::EndSkipped(_) | SearchOutcome::NoEndBuilds => {
-            exit_code::INCONCLUSIVE
-        }
+        CommitSearchOutcome::Found(_) => exit_code::SUCCESS,
+        CommitSearchOutcome::EndMismatch(_) => exit_code::FAILED,
+        CommitSearchOutcome::OneOf(_)
+        | CommitSearchOutcome::EndSkipped(_)
+        | CommitSearchOutcome::NoEndBuilds => exit_code::INCONCLUSIVE,
     };
     let culprit = match outcome {
-        SearchOutcome::Found(commit) => {
-            Some(Culprit::find(&run.search.repository, commit, &run.search.new).map_err(infrastructure)?)
-        }
+        CommitSearchOutcome::Found(commit) => Some(
+            Culprit::find(&run.search.repository, commit, &run.search.new)
+                .map_err(Failure::infrastructure)?,
+        ),
         _ => None,
     };
     let text = render(&run.search, outcome, culprit.as_ref());
-    run.root.write("bisect.md", &text).map_err(infrastructure)?;
+    run.root.write("bisect.md", &text).map_err(Failure::infrastructure)?;
     let report = run.root.path().join("bisect.md");
-    match args.json {
-        true => {
-            let result = CommitBisectResult::new(&run.search, outcome, culprit, &report);
-            print_json_until_interrupt(&result, &run.interrupt.stage)?;
-        }
-        false => print_until_interrupt(
+    if args.json {
+        let result = CommitBisectResult::new(&run.search, outcome, culprit, &report);
+        print_json_until_interrupt(&result, &run.interrupt.stage)?;
+    } else {
+        print_until_interrupt(
             format!("\n{text}\nReport to paste into an issue: {}", report.display()),
             &run.interrupt.stage,
-        )?,
+        )?
     }
     Ok(status.into())
 }
@@ -135,10 +135,10 @@ fn search_options(
 ) -> Result<SearchOptions, Failure> {
     let commits = &args.commits;
     let build = commits.build()?;
-    let good = repository.resolve(&args.good).map_err(bad_input)?;
-    let bad = repository.resolve(&args.bad).map_err(bad_input)?;
+    let good = repository.resolve(&args.good).map_err(Failure::bad_input)?;
+    let bad = repository.resolve(&args.bad).map_err(Failure::bad_input)?;
     if good == bad {
-        return Err(bad_input(format!(
+        return Err(Failure::bad_input(format!(
             "failed to search: --good and --bad are both {}\nhelp: name one commit on which the case is good and one on which it is bad",
             short(&good)
         )));

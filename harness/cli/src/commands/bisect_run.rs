@@ -48,7 +48,7 @@ impl BisectRun {
         };
         let options = ReportOptions {
             run_dir: self.run_dir,
-            stdout: (!args.json).then(|| args.output.options()),
+            stdout: (!args.json).then(|| args.output.options().without_hints()),
             stress: false,
             evidence: KeptEvidence::All,
             record: None,
@@ -57,9 +57,6 @@ impl BisectRun {
         };
         let verdicts = KubeletVerdicts::default();
         execute(request, options, vec![verdicts.collector()], clock, interrupt.clone()).await?;
-        match interrupt.stop.is_cancelled() {
-            true => Err(Failure::interrupted()),
-            false => Ok(verdicts),
-        }
+        if interrupt.stop.is_cancelled() { Err(Failure::interrupted()) } else { Ok(verdicts) }
     }
 }

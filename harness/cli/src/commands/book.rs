@@ -10,7 +10,7 @@ use evictlab_report::text::count;
 use evictlab_tools::book::{Book, Command, Verdicts, real_verdicts};
 
 use crate::args::baseline::BUILT_IN_BASELINE;
-use crate::failure::{Failure, bad_input, infrastructure};
+use crate::failure::Failure;
 use crate::output::print;
 
 /// Write the documentation as an mdBook
@@ -35,7 +35,7 @@ pub(crate) struct Args {
     /// wrote, such as `real=results/real.json` (repeatable)
     #[arg(long, value_name = "NAME=FILE", value_parser = named_file)]
     verdicts: Vec<(String, PathBuf)>,
-    /// Run directory with the timelines of cases
+    /// Run directory whose timelines the pages of cases get [default: no timelines]
     #[arg(long, value_name = "DIR")]
     timelines: Option<PathBuf>,
 }
@@ -48,7 +48,7 @@ fn named_file(text: &str) -> Result<(String, PathBuf), String> {
 /// Writes the book.
 pub(crate) fn run(args: &Args, evictlab: clap::Command) -> Result<ExitCode, Failure> {
     if !args.checkout.join("harness/guides").is_dir() {
-        return Err(bad_input(format!(
+        return Err(Failure::bad_input(format!(
             "failed to find the documentation in {}: book needs a checkout of evictlab\nhelp: run it in a checkout, or name one with --checkout DIR",
             args.checkout.display()
         )));
@@ -57,24 +57,29 @@ pub(crate) fn run(args: &Args, evictlab: clap::Command) -> Result<ExitCode, Fail
     let mut verdicts = vec![("model".to_owned(), parse(BUILT_IN_BASELINE, Path::new("built-in baseline"))?)];
     let real = args.checkout.join("results/real");
     if real.is_dir() {
-        verdicts.extend(real_verdicts(&KubeletResults::read_dir(&real).map_err(bad_input)?));
+        verdicts.extend(real_verdicts(&KubeletResults::read_dir(&real).map_err(Failure::bad_input)?));
     }
     for (name, file) in &args.verdicts {
         let text = fs::read_to_string(file)
-            .map_err(|error| bad_input(format!("failed to read {}: {error}", file.display())))?;
+            .map_err(|error| Failure::bad_input(format!("failed to read {}: {error}", file.display())))?;
         verdicts.push((name.clone(), parse(&text, file)?));
     }
     let commands = commands(evictlab);
     let book = Book::assemble(&args.checkout, &commands, &cases, &verdicts, args.timelines.as_deref())
-        .map_err(bad_input)?;
-    book.write(&args.dir).map_err(infrastructure)?;
+        .map_err(Failure::bad_input)?;
+    book.write(&args.dir).map_err(Failure::infrastructure)?;
     print(format!("{} in {}", count(book.files().len(), "file"), args.dir.display()))?;
     Ok(ExitCode::SUCCESS)
 }
 
 fn parse(text: &str, file: &Path) -> Result<Verdicts, Failure> {
     serde_json::from_str(text).map_err(|error| {
-        bad_input(format!("failed to parse {}:{}:{}: {error}", file.display(), error.line(), error.column()))
+        Failure::bad_input(format!(
+            "failed to parse {}:{}:{}: {error}",
+            file.display(),
+            error.line(),
+            error.column()
+        ))
     })
 }
 

@@ -24,7 +24,7 @@ use crate::args::kubelets::KubeletArgs;
 use crate::args::target::MAX_NODES;
 use crate::args::thresholds::ThresholdArgs;
 use crate::args::values::whole_number;
-use crate::failure::{Failure, bad_input, infrastructure};
+use crate::failure::Failure;
 use crate::messages::{print_stderr, print_warning};
 use crate::output::{print, print_json, print_table};
 use evictlab_report::BackendName;
@@ -143,7 +143,7 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
             name => serve(&EmbeddedOptions { kubelet_config, ..options }, name.as_deref()).await,
         };
     }
-    let state = StateDir::open().map_err(infrastructure)?;
+    let state = StateDir::open().map_err(Failure::infrastructure)?;
     match &args.command {
         Command::Create(args) => create(args, &state).await,
         Command::List { json } => list(*json, &state).await,
@@ -153,7 +153,7 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
         Command::Kubeconfig { name } => {
             let path = state.kubeconfig(name);
             if !path.is_file() {
-                return Err(bad_input(match served(&state, name) {
+                return Err(Failure::bad_input(match served(&state, name) {
                     Some(_) => ClusterError::Stopped(name.clone()),
                     None => ClusterError::Unknown(name.clone()),
                 }));
@@ -167,7 +167,7 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
 async fn delete(name: &str, force: bool, state: &StateDir) -> Result<ExitCode, Failure> {
     let (docker, found) = match find_cluster(state, name).await? {
         Found::Embedded(served) => {
-            served.delete(state).await.map_err(infrastructure)?;
+            served.delete(state).await.map_err(Failure::infrastructure)?;
             return print_deleted(name);
         }
         Found::Kind(docker, found) => (docker, found),
@@ -175,16 +175,16 @@ async fn delete(name: &str, force: bool, state: &StateDir) -> Result<ExitCode, F
     if found.state == ClusterState::Live && !force {
         let owner = &found.record.owner;
         let (pid, host) = (owner.pid, &owner.host);
-        return Err(bad_input(format!(
+        return Err(Failure::bad_input(format!(
             "failed to delete cluster {name}: process {pid} on {host} uses it\nhelp: wait for the end of its run, or use --force"
         )));
     }
     if !found.is_own && !force {
-        return Err(bad_input(format!(
+        return Err(Failure::bad_input(format!(
             "failed to delete cluster {name}: its nodes have no record of a run, so another program may have created it\nhelp: delete it with `kind delete cluster`, or use --force"
         )));
     }
-    evictlab_cluster::delete(&docker, state, name).await.map_err(infrastructure)?;
+    evictlab_cluster::delete(&docker, state, name).await.map_err(Failure::infrastructure)?;
     print_deleted(name)
 }
 
@@ -199,18 +199,18 @@ async fn create(args: &CreateArgs, state: &StateDir) -> Result<ExitCode, Failure
     let detach = stated([("--detach", args.detach)]);
     reject_foreign_options(BackendName::Kind, BackendName::Embedded, &detach)?;
     // Signals are handled before any resource is created.
-    let interrupt = Interrupt::listen().map_err(infrastructure)?;
+    let interrupt = Interrupt::listen().map_err(Failure::infrastructure)?;
     let prepared = async {
         let run = new_run_id();
         let clusters = args.cluster.clusters(&run, args.nodes)?;
-        let docker = Docker::connect().await.map_err(infrastructure)?;
-        evictlab_cluster::kind_version().await.map_err(infrastructure)?;
+        let docker = Docker::connect().await.map_err(Failure::infrastructure)?;
+        evictlab_cluster::kind_version().await.map_err(Failure::infrastructure)?;
         let catalog = args.kubelets.image_catalog()?;
         let kubelets = args.kubelets.resolve(&docker, &catalog).await?;
-        let group = single_group(evictlab_cluster::group_by_skew(kubelets).map_err(bad_input)?)?;
+        let group = single_group(evictlab_cluster::group_by_skew(kubelets).map_err(Failure::bad_input)?)?;
         evictlab_cluster::ensure_names_unused(&docker, &clusters.clone().into(), 1)
             .await
-            .map_err(bad_input)?;
+            .map_err(Failure::bad_input)?;
         Ok::<_, Failure>((docker, run, group, clusters))
     };
     let Some(prepared) = interrupt.or_none(prepared).await else { return Err(Failure::interrupted()) };
@@ -218,7 +218,7 @@ async fn create(args: &CreateArgs, state: &StateDir) -> Result<ExitCode, Failure
     let NewClusterSource { name, base, nodes } = clusters;
     let labels = group.kubelets.iter().map(|kubelet| kubelet.label.clone()).collect();
     let record = ClusterRecord::new(docker.id(), &name, &run, Owner::current(), labels);
-    evictlab_cluster::claim(&docker, state, &record).await.map_err(infrastructure)?;
+    evictlab_cluster::claim(&docker, state, &record).await.map_err(Failure::infrastructure)?;
     let new = NewCluster { record, group: &group, base: &base, nodes };
     let created = create_nodes(&docker, state, new, &interrupt).await;
     let error = match created {
@@ -229,8 +229,8 @@ async fn create(args: &CreateArgs, state: &StateDir) -> Result<ExitCode, Failure
         }
         // The name belongs to another cluster.
         Err(error @ ClusterError::Exists(_)) => {
-            state.forget(&name).map_err(infrastructure)?;
-            return Err(bad_input(error));
+            state.forget(&name).map_err(Failure::infrastructure)?;
+            return Err(Failure::bad_input(error));
         }
         Err(error) => error,
     };
@@ -240,8 +240,8 @@ async fn create(args: &CreateArgs, state: &StateDir) -> Result<ExitCode, Failure
     };
     match (interrupt.stop.is_cancelled(), deleted) {
         (true, Ok(())) => Err(Failure::interrupted()),
-        (false, Ok(())) => Err(infrastructure(error)),
-        (_, Err(left)) => Err(infrastructure(format!(
+        (false, Ok(())) => Err(Failure::infrastructure(error)),
+        (_, Err(left)) => Err(Failure::infrastructure(format!(
             "{error}\nerror: {left}\nhelp: delete the rest with `evictlab cluster delete {name}`"
         ))),
     }
@@ -260,10 +260,7 @@ async fn create_nodes(
     let separated = interrupt.stop.run_until_cancelled(cluster.separate_disks(&step)).await;
     separated.unwrap_or(Err(ClusterError::Interrupted))?;
     cluster.keep().await?;
-    match interrupt.stop.is_cancelled() {
-        true => Err(ClusterError::Interrupted),
-        false => Ok(cluster.kubeconfig()),
-    }
+    if interrupt.stop.is_cancelled() { Err(ClusterError::Interrupted) } else { Ok(cluster.kubeconfig()) }
 }
 
 /// Returns the only group of kubelets, or an error if they need several clusters.
@@ -275,7 +272,7 @@ fn single_group(mut groups: Vec<KubeletGroup>) -> Result<KubeletGroup, Failure> 
             let labels = |group: &KubeletGroup| {
                 group.kubelets.iter().map(|kubelet| kubelet.label.as_str()).collect::<Vec<_>>().join(" and ")
             };
-            Err(bad_input(format!(
+            Err(Failure::bad_input(format!(
                 "failed to create a cluster with these kubelets: an API server supports kubelets of its own minor version and up to three older ones\nhelp: create one cluster for each of: {}",
                 groups.iter().map(labels).collect::<Vec<_>>().join("; ")
             )))
@@ -289,12 +286,12 @@ async fn list(json: bool, state: &StateDir) -> Result<ExitCode, Failure> {
     let docker_is_named = std::env::var_os("DOCKER_HOST").is_some();
     match Docker::connect().await {
         Ok(docker) => {
-            let found = evictlab_cluster::find(&docker, state).await.map_err(infrastructure)?;
+            let found = evictlab_cluster::find(&docker, state).await.map_err(Failure::infrastructure)?;
             all.extend(found.into_iter().map(|found| ListedCluster::Kind(Box::new(found))));
         }
         // Kind clusters may exist, and nothing else does.
         Err(error) if all.is_empty() && (docker_is_named || !state.list().is_empty()) => {
-            return Err(infrastructure(error));
+            return Err(Failure::infrastructure(error));
         }
         // Neither a record nor DOCKER_HOST says that kind clusters exist, or there is a list to
         // print.
@@ -324,9 +321,10 @@ fn format_table(rows: impl Iterator<Item = [String; 7]>) -> String {
 
 fn kind_row(found: &KnownCluster) -> [String; 7] {
     let record = &found.record;
-    let containers = match found.is_local {
-        false => format!("on {}", record.docker_host),
-        true => found.containers.len().to_string(),
+    let containers = if found.is_local {
+        found.containers.len().to_string()
+    } else {
+        format!("on {}", record.docker_host)
     };
     let state = found.state.to_string();
     [

@@ -2,7 +2,7 @@
 
 use evictlab_cluster::{ClusterError, Docker, KnownCluster, ServedCluster, StateDir};
 
-use crate::failure::{Failure, bad_input, infrastructure};
+use crate::failure::Failure;
 
 /// A cluster that evictlab created.
 pub(super) enum Found {
@@ -15,13 +15,13 @@ pub(super) async fn find_cluster(state: &StateDir, name: &str) -> Result<Found, 
     if let Some(served) = served(state, name) {
         return Ok(Found::Embedded(Box::new(served)));
     }
-    let unknown = || bad_input(ClusterError::Unknown(name.to_owned()));
+    let unknown = || Failure::bad_input(ClusterError::Unknown(name.to_owned()));
     let docker = match Docker::connect().await {
         Ok(docker) => docker,
         Err(_) if state.read(name).is_none() => return Err(unknown()),
-        Err(error) => return Err(infrastructure(error)),
+        Err(error) => return Err(Failure::infrastructure(error)),
     };
-    let all = evictlab_cluster::find(&docker, state).await.map_err(infrastructure)?;
+    let all = evictlab_cluster::find(&docker, state).await.map_err(Failure::infrastructure)?;
     let found = all.into_iter().find(|found| found.record.cluster == name).ok_or_else(unknown)?;
     Ok(Found::Kind(docker, Box::new(found)))
 }

@@ -9,7 +9,7 @@ use evictlab_runner::Interrupt;
 
 use super::cluster_lookup::{Found, find_cluster};
 use super::serve_embedded::detach;
-use crate::failure::{Failure, bad_input, infrastructure};
+use crate::failure::Failure;
 use crate::messages::{print_stderr, print_warning};
 use crate::output::print;
 
@@ -17,10 +17,10 @@ use crate::output::print;
 pub(super) async fn stop(name: &str, state: &StateDir) -> Result<ExitCode, Failure> {
     match find_cluster(state, name).await? {
         Found::Embedded(served) if served.stopped => {}
-        Found::Embedded(served) => served.stop(state).await.map_err(infrastructure)?,
+        Found::Embedded(served) => served.stop(state).await.map_err(Failure::infrastructure)?,
         Found::Kind(docker, found) => {
             check_usable(&found, "stop")?;
-            evictlab_cluster::stop(&docker, state, name).await.map_err(infrastructure)?;
+            evictlab_cluster::stop(&docker, state, name).await.map_err(Failure::infrastructure)?;
         }
     }
     print(format!("cluster {name} is stopped; start it: evictlab cluster start {name}"))?;
@@ -52,19 +52,19 @@ async fn start_server(served: &ServedCluster, state: &StateDir) -> Result<ExitCo
     served.forget(state);
     let started = detach(&served.cluster, &served.command).await;
     if started.is_err() {
-        served.record_as_stopped(state).map_err(infrastructure)?;
+        served.record_as_stopped(state).map_err(Failure::infrastructure)?;
     }
     started
 }
 
 /// Starts the nodes of a kind cluster.
 async fn start_nodes(docker: &Docker, state: &StateDir, name: &str) -> Result<(), Failure> {
-    let interrupt = Interrupt::listen().map_err(infrastructure)?;
+    let interrupt = Interrupt::listen().map_err(Failure::infrastructure)?;
     let step = |text: &str| print_stderr(text.trim());
     let progress = ClusterProgress { step: &step, warning: &print_warning };
     let started = evictlab_cluster::start(docker, state, name, progress);
     match interrupt.or_none(started).await {
-        Some(started) => started.map_err(infrastructure),
+        Some(started) => started.map_err(Failure::infrastructure),
         None => Err(Failure::interrupted()),
     }
 }
@@ -76,7 +76,7 @@ fn check_usable(found: &KnownCluster, action: &str) -> Result<(), Failure> {
     let problem = if !found.is_local {
         format!("it is on another Docker host, {}", found.record.docker_host)
     } else if found.containers.is_empty() {
-        return Err(bad_input(ClusterError::Unknown(name.clone())));
+        return Err(Failure::bad_input(ClusterError::Unknown(name.clone())));
     } else if !found.is_own {
         "its nodes have no record of a run, so another program may have created it".to_owned()
     } else {
@@ -88,5 +88,5 @@ fn check_usable(found: &KnownCluster, action: &str) -> Result<(), Failure> {
             ClusterState::Dead => "a run has left it\nhelp: `evictlab gc` removes it".to_owned(),
         }
     };
-    Err(bad_input(format!("failed to {action} cluster {name}: {problem}")))
+    Err(Failure::bad_input(format!("failed to {action} cluster {name}: {problem}")))
 }

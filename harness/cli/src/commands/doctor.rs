@@ -8,8 +8,8 @@ use evictlab_runner::Interrupt;
 use evictlab_tools::doctor::{CheckState, Diagnosis, DoctorOptions, diagnose};
 
 use crate::args::kubelets::KubeletArgs;
-use crate::failure::{Failure, infrastructure};
-use crate::output::{is_stdout_coloured, print, print_coloured, print_json, stdout_width};
+use crate::failure::Failure;
+use crate::output::{is_stdout_colored, print, print_colored, print_json, stdout_width};
 
 /// Check whether this machine and its Docker host can run kind clusters
 ///
@@ -38,7 +38,7 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
     let overrides = args.kubelets.images().overrides();
     let specs = args.kubelets.specs(&[]);
     let options = DoctorOptions { kubelets: &specs, catalog: &catalog, overrides: &overrides };
-    let interrupt = Interrupt::listen().map_err(infrastructure)?;
+    let interrupt = Interrupt::listen().map_err(Failure::infrastructure)?;
     let diagnosis = diagnose(options, &interrupt.stop).await;
     if interrupt.stop.is_cancelled() {
         return Ok(exit_code::INTERRUPTED.into());
@@ -46,7 +46,7 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
     if args.json {
         print_json(&diagnosis)?;
     } else {
-        print_coloured(table(&diagnosis, is_stdout_coloured()))?;
+        print_colored(table(&diagnosis, is_stdout_colored()))?;
         print(if diagnosis.fit {
             "\nready for kind clusters; run cases with: evictlab run --backend kind"
         } else {
@@ -56,7 +56,7 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
     Ok(if diagnosis.fit { ExitCode::SUCCESS } else { exit_code::INFRASTRUCTURE.into() })
 }
 
-fn table(diagnosis: &Diagnosis, colour: bool) -> String {
+fn table(diagnosis: &Diagnosis, color: bool) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     if let Some(width) = stdout_width() {
@@ -68,12 +68,12 @@ fn table(diagnosis: &Diagnosis, colour: bool) -> String {
             table.add_row([String::new(), String::new(), format!("→ {remedy}")]);
         }
     }
-    // Colours come last: the table would count an escape sequence as columns.
-    table.trim_fmt().lines().map(|line| colour_state(line, colour)).collect::<Vec<_>>().join("\n")
+    // Colors come last: the table would count an escape sequence as columns.
+    table.trim_fmt().lines().map(|line| color_state(line, color)).collect::<Vec<_>>().join("\n")
 }
 
-/// Colours the state in the first column of a line. Continuation lines of a row have no state.
-fn colour_state(line: &str, colour: bool) -> String {
+/// Colors the state in the first column of a line. Continuation lines of a row have no state.
+fn color_state(line: &str, color: bool) -> String {
     let states = [
         (CheckState::Ok, Style::Green),
         (CheckState::Warn, Style::Yellow),
@@ -84,7 +84,7 @@ fn colour_state(line: &str, colour: bool) -> String {
     let indent = &line[..line.len() - first.len()];
     let state = states.iter().map(|(state, style)| (state.to_string(), style));
     match state.filter(|_| indent.len() < 2).find(|(word, _)| first.starts_with(word)) {
-        Some((word, style)) => format!("{indent}{}{}", style.on(&word, colour), &first[word.len()..]),
+        Some((word, style)) => format!("{indent}{}{}", style.on(&word, color), &first[word.len()..]),
         None => line.to_owned(),
     }
 }

@@ -10,7 +10,7 @@ use evictlab_report::{BackendName, EarlierRuns, RESULTS_DIR};
 use evictlab_runner::{Exclusivity, Interrupt, PreviewedCase, RunRequest};
 use evictlab_tools::dry_run::{count_kubelets, executed_cases, preview_run, skipped_by_reason};
 
-use crate::failure::{Failure, infrastructure};
+use crate::failure::Failure;
 use crate::output::{print, print_json, print_table, stdout_width};
 
 /// Options of a preview.
@@ -30,12 +30,13 @@ pub(crate) async fn dry_run(
     prepare: impl AsyncFnOnce(&Clock) -> Result<RunRequest, Failure>,
     options: DryRunOptions,
 ) -> Result<ExitCode, Failure> {
-    let interrupt = Interrupt::listen().map_err(infrastructure)?;
+    let interrupt = Interrupt::listen().map_err(Failure::infrastructure)?;
     let Some(request) = interrupt.or_none(prepare(&backend.clock())).await else {
         return Err(Failure::interrupted());
     };
     let request = request?;
-    let earlier = EarlierRuns::read(RESULTS_DIR.as_ref(), request.backend.name()).map_err(infrastructure)?;
+    let earlier =
+        EarlierRuns::read(RESULTS_DIR.as_ref(), request.backend.name()).map_err(Failure::infrastructure)?;
     let preview = preview_run(&request, &earlier, options.repeat, options.nodes);
     if options.json {
         print_json(&preview)?;

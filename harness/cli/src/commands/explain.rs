@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 use std::fs::File;
-use std::io::{IsTerminal, Read, stdin};
+use std::io::{self, ErrorKind, IsTerminal, Read, stdin};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -12,8 +12,8 @@ use evictlab_report::{Line, Style};
 use evictlab_rules::KubeletVersion;
 use evictlab_rules::quantity::MIB;
 
-use crate::failure::{Failure, bad_input};
-use crate::output::{is_stdout_coloured, print_coloured, print_json, stdout_width};
+use crate::failure::Failure;
+use crate::output::{is_stdout_colored, print_colored, print_json, stdout_width};
 
 /// Maximum size of the input, in bytes: more than all events of 10,000 nodes.
 const MAX_INPUT: u64 = 512 * MIB;
@@ -33,10 +33,10 @@ const MAX_INPUT: u64 = 512 * MIB;
 #[command(after_help = "Examples:
   kubectl get events,pods,nodes -A -o yaml | evictlab explain
   kubectl get pod web-0 -o yaml | evictlab explain --kubelet v1.31
-  evictlab explain event.yaml
+  evictlab explain event.yaml pod.yaml node.yaml
   evictlab explain 'The node was low on resource: memory. Threshold quantity: 100Mi, available: 52Mi.'")]
 pub(crate) struct Args {
-    /// File, `-` for standard input, or the words of an eviction message [default: standard input]
+    /// Files, `-` for standard input, or the words of an eviction message [default: standard input]
     #[arg(value_name = "FILE")]
     input: Vec<String>,
     /// Version of the kubelet if the input contains no Node: v1.31 or v1.31.14
@@ -56,21 +56,20 @@ fn version(text: &str) -> Result<KubeletVersion, String> {
 
 /// Reads the input and prints the explanations.
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
-    let text = read_input(&args.input)?;
-    let input = Input::read(&text).map_err(bad_input)?;
-    let all = explain(&input, args.kubelet.as_ref()).map_err(bad_input)?;
+    let input = read_input(&args.input)?;
+    let all = explain(&input, args.kubelet.as_ref()).map_err(Failure::bad_input)?;
     if args.json {
         print_json(&all)?;
     } else {
         let text = all.iter().map(Explanation::to_string).collect::<Vec<_>>().join("\n");
         let width = stdout_width().map_or(usize::MAX, usize::from);
-        print_coloured(for_terminal(&text, is_stdout_coloured(), width))?;
+        print_colored(for_terminal(&text, is_stdout_colored(), width))?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Breaks the lines of explanations between words, and colours headings and checks.
-fn for_terminal(text: &str, colour: bool, width: usize) -> String {
+/// Breaks the lines of explanations between words, and colors headings and checks.
+fn for_terminal(text: &str, color: bool, width: usize) -> String {
     let mut lines = Vec::new();
     for line in visible(text).lines() {
         let words = line.trim_start();
@@ -88,36 +87,80 @@ fn for_terminal(text: &str, colour: bool, width: usize) -> String {
             styled.push(words, if is_title { Style::Bold } else { Style::Plain });
         }
         let wrapped = styled.wrapped(width, indent + 2);
-        lines.extend(wrapped.iter().map(|line| line.text(colour).trim_end().to_owned()));
+        lines.extend(wrapped.iter().map(|line| line.text(color).trim_end().to_owned()));
     }
     lines.join("\n")
 }
 
-fn read_input(input: &[String]) -> Result<String, Failure> {
-    // A shell splits a message without quotes into words.
-    let words = input.join(" ");
-    match input.first().map(|_| words.as_str()) {
-        None if stdin().is_terminal() => Err(bad_input(
-            "failed to read the input: standard input is a terminal\nhelp: name a file, or pipe objects: kubectl get events,pods,nodes -o yaml | evictlab explain",
-        )),
-        None | Some("-") => read_limited(stdin().lock(), "standard input", 0, MAX_INPUT),
-        Some(files) if input.len() > 1 && (input[0] == "-" || Path::new(&input[0]).exists()) => {
-            let problem = format!("failed to read {files}: expected one file");
-            Err(bad_input(format!("{problem}\nhelp: explain one file at a time")))
+/// Reads standard input, files, or a message on the command line.
+fn read_input(arguments: &[String]) -> Result<Input, Failure> {
+    if let Some(message) = message_of(arguments) {
+        return Input::read(&message).map_err(Failure::bad_input);
+    }
+    let mut input = Input::default();
+    match arguments {
+        [] if stdin().is_terminal() => {
+            return Err(Failure::bad_input(
+                "failed to read the input: standard input is a terminal\nhelp: name a file, or pipe objects: kubectl get events,pods,nodes -o yaml | evictlab explain",
+            ));
         }
-        // A text with spaces that is not a file is a message.
-        Some(message) if message.contains(' ') && !Path::new(message).exists() => Ok(message.to_owned()),
-        Some(path) => {
-            let file =
-                File::open(path).map_err(|error| bad_input(format!("failed to read {path}: {error}")))?;
-            read_limited(&file, path, file.metadata().map_or(0, |file| file.len()), MAX_INPUT)
+        [] => input.add_text(&read_stdin()?).map_err(Failure::bad_input)?,
+        [file] => input.add_text(&read_file(file)?).map_err(Failure::bad_input)?,
+        files => {
+            for file in files {
+                let fail = |error| Failure::bad_input(format!("failed to explain {file}: {error}"));
+                input.add_text(&read_file(file)?).map_err(fail)?;
+            }
         }
     }
+    input.check().map_err(Failure::bad_input)?;
+    Ok(input)
+}
+
+/// Returns the message that the arguments are; `None` if they are files. A shell splits a message
+/// without quotes into words.
+fn message_of(arguments: &[String]) -> Option<String> {
+    let message = arguments.join(" ");
+    let is_file = |argument: &String| {
+        let endings = ["yaml", "yml", "json", "txt", "log"];
+        let ending = Path::new(argument).extension().and_then(|ending| ending.to_str());
+        ending.is_some_and(|ending| endings.contains(&ending)) && !argument.contains(' ')
+    };
+    let has_file = match arguments {
+        [] => true,
+        [one] => !one.contains(' ') || Path::new(one).exists(),
+        [first, ..] => first == "-" || Path::new(first).exists() || arguments.iter().any(is_file),
+    };
+    (!has_file).then_some(message)
+}
+
+fn read_stdin() -> Result<String, Failure> {
+    read_limited(stdin().lock(), "standard input", 0, MAX_INPUT)
+}
+
+fn read_file(path: &str) -> Result<String, Failure> {
+    const QUOTE: &str = "to explain a message, quote it: evictlab explain 'The node was low on resource: …'";
+    if path == "-" {
+        return read_stdin();
+    }
+    if path.is_empty() {
+        let problem = "failed to read the input: the name of the file is empty";
+        return Err(Failure::bad_input(format!("{problem}\nhelp: name a file; {QUOTE}")));
+    }
+    let fail = |error: io::Error| {
+        let help = match error.kind() {
+            ErrorKind::NotFound => format!("\nhelp: check the path; {QUOTE}"),
+            _ => String::new(),
+        };
+        Failure::bad_input(format!("failed to read {path}: {error}{help}"))
+    };
+    let file = File::open(path).map_err(fail)?;
+    read_limited(&file, path, file.metadata().map_or(0, |file| file.len()), MAX_INPUT)
 }
 
 /// Reads a text of at most `limit` bytes, whose expected size is `size`.
 fn read_limited(input: impl Read, name: &str, size: u64, limit: u64) -> Result<String, Failure> {
-    let fail = |error: &dyn Display| bad_input(format!("failed to read {name}: {error}"));
+    let fail = |error: &dyn Display| Failure::bad_input(format!("failed to read {name}: {error}"));
     // Without the size, the buffer would be up to twice as large as the file.
     let mut bytes = Vec::with_capacity(usize::try_from(size.min(limit)).unwrap_or(0) + 1);
     input.take(limit + 1).read_to_end(&mut bytes).map_err(|error| fail(&error))?;
@@ -132,19 +175,81 @@ fn read_limited(input: impl Read, name: &str, size: u64, limit: u64) -> Result<S
 
 #[cfg(test)]
 mod tests {
-    use std::io;
+    use std::fs;
 
     use super::*;
 
     #[test]
     fn words_are_a_message_and_files_are_not() {
-        let read = |words: &[&str]| {
-            let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-            read_input(&words).map_err(|failure| failure.message)
+        let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        let rows = [
+            ("The node was low", true),
+            ("Cargo.toml b.yaml", false),
+            ("nosuch.yaml", false),
+            ("nosuch.yaml node.json", false),
+            ("nosuch Cargo.toml", true),
+            ("-", false),
+            ("- pod.yaml", false),
+        ];
+        for (text, is_message) in rows {
+            assert_eq!(message_of(&words(text)), is_message.then(|| text.to_owned()), "{text}");
+        }
+        let one = "The node was low".to_owned();
+        assert_eq!(message_of(std::slice::from_ref(&one)), Some(one));
+    }
+
+    #[test]
+    fn files_are_explained_together() {
+        let directory = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| {
+            let path = directory.path().join(name);
+            fs::write(&path, text).unwrap();
+            path.display().to_string()
         };
-        assert_eq!(read(&["The", "node", "was", "low"]).unwrap(), "The node was low");
-        let error = read(&["Cargo.toml", "b.yaml"]).unwrap_err();
-        assert!(error.starts_with("failed to read Cargo.toml b.yaml: expected one file\nhelp: "), "{error}");
+        let low = "The node was low on resource: memory. Threshold quantity: 100Mi, available: 52Mi. ";
+        let event = write(
+            "event.json",
+            &format!(
+                "{{\"kind\": \"Event\", \"reason\": \"Evicted\", \"message\": \"{low}\", \"involvedObject\": {{\"kind\": \"Pod\", \"name\": \"a\"}}}}"
+            ),
+        );
+        let pod = write(
+            "pod.yaml",
+            &format!(
+                "kind: Pod\nmetadata: {{name: a}}\nspec: {{nodeName: n1}}\nstatus: {{reason: Evicted, message: '{low}'}}\n"
+            ),
+        );
+        let node = write(
+            "node.yaml",
+            "kind: Node\nmetadata: {name: n1}\nstatus: {nodeInfo: {kubeletVersion: v1.33.1}}\n",
+        );
+        let input = read_input(&[event.clone(), pod, node.clone()]).unwrap();
+        let text = explain(&input, None).unwrap()[0].to_string();
+        for part in ["a on node n1, kubelet v1.33.1", "✓ the pod's status message repeats the event"] {
+            assert!(text.contains(part), "{text}");
+        }
+        let broken = write("broken.yaml", "kind: Pod\nmetadata:\n  name: a\n b: c\n");
+        let missing = directory.path().join("nosuch.yaml").display().to_string();
+        let rows = [
+            (vec![node], "found a Node\nhelp: "),
+            (vec![event.clone(), broken], "broken.yaml: failed to parse YAML, line 4, column 2"),
+            (
+                vec![missing.clone()],
+                "nosuch.yaml: No such file or directory (os error 2)\nhelp: check the path; to explain a message, quote it",
+            ),
+            (
+                vec![event, missing],
+                "nosuch.yaml: No such file or directory (os error 2)\nhelp: check the path",
+            ),
+            (
+                vec![String::new()],
+                "failed to read the input: the name of the file is empty\nhelp: name a file",
+            ),
+        ];
+        for (files, expected) in rows {
+            let error = read_input(&files).unwrap_err().message;
+            assert!(error.contains(expected), "{error}");
+        }
     }
 
     #[test]

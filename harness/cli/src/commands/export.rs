@@ -16,7 +16,7 @@ use evictlab_tools::export::{HostInfo, recipe};
 use crate::args::candidates;
 use crate::args::kubelets::KubeletArgs;
 use crate::args::selection::SourceArgs;
-use crate::failure::{Failure, bad_input, infrastructure};
+use crate::failure::{Failure, write_help};
 use crate::messages::print_stderr;
 use crate::output::print;
 
@@ -59,7 +59,7 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
     let catalog = args.kubelets.image_catalog()?;
     let docker = Docker::connect().await;
     let host = match &docker {
-        Ok(docker) => HostInfo::of_docker(docker).await.map_err(infrastructure)?,
+        Ok(docker) => HostInfo::of_docker(docker).await.map_err(Failure::infrastructure)?,
         Err(error) => {
             print_stderr(format_args!(
                 "without Docker: using the memory of this machine and the image catalog\n({error})"
@@ -68,8 +68,12 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
         }
     };
     let kubelets = args.kubelets.resolve_offline(docker.as_ref().ok(), &catalog).await?;
-    let recipe = recipe(&case, &kubelets, &host, &|image| catalog.case_image(image)).map_err(bad_input)?;
-    recipe.write(&dir).map_err(bad_input)?;
+    let recipe =
+        recipe(&case, &kubelets, &host, &|image| catalog.case_image(image)).map_err(Failure::bad_input)?;
+    recipe.write(&dir).map_err(|error| {
+        let help = write_help(error.source.kind(), "another directory with --output-dir");
+        Failure::bad_input(format!("{error}\n{help}"))
+    })?;
     let labels: Vec<&str> = kubelets.iter().map(|kubelet| kubelet.label.as_str()).collect();
     let script = shell_quote(&[dir.join("run.sh").display().to_string()]);
     print(format!(
@@ -91,7 +95,7 @@ fn select_case(args: &Args) -> Result<Arc<LoadedCase>, Failure> {
         [case] => Ok(case.clone()),
         several => {
             let ids: Vec<String> = several.iter().map(|case| format!("  {}", case.id())).collect();
-            Err(bad_input(format!(
+            Err(Failure::bad_input(format!(
                 "failed to select a case: `{}` selects {} cases, and an export has one\nhelp: name one of\n{}",
                 args.case,
                 several.len(),
@@ -109,7 +113,7 @@ fn require_empty(dir: &Path) -> Result<(), Failure> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         Err(error) => format!("is not accessible: {error}"),
     };
-    Err(bad_input(format!(
+    Err(Failure::bad_input(format!(
         "failed to create output directory {}: it {problem}\nhelp: choose a new or empty directory with --output-dir",
         dir.display()
     )))

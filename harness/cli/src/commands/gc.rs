@@ -9,11 +9,11 @@ use evictlab_cluster::{ClusterError, Docker, Removal, StateDir};
 use crate::args::backend::{reject_foreign_options, stated};
 use crate::args::existing::{AccessArgs, existing_failure};
 use crate::args::values::whole_number;
-use crate::failure::{Failure, bad_input, infrastructure};
+use crate::failure::Failure;
 use crate::output::{print, print_json};
 use evictlab_report::text::count;
 use evictlab_report::{BackendName, RESULTS_DIR, delete_run, old_runs};
-use evictlab_tools::gc::{GcEntry, LeftoverKind, RemovalOutcome};
+use evictlab_tools::gc_report::{GcEntry, LeftoverKind, RemovalOutcome};
 
 /// The backends whose resources outlive a killed process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -131,9 +131,10 @@ impl Output {
         }
         let failed = self.entries.iter().filter(|one| one.outcome == RemovalOutcome::Failed);
         let failed: Vec<String> = failed.filter_map(|one| one.why.clone()).collect();
-        match failed.is_empty() {
-            true => Ok(ExitCode::SUCCESS),
-            false => Err(infrastructure(failed.join("\n"))),
+        if failed.is_empty() {
+            Ok(ExitCode::SUCCESS)
+        } else {
+            Err(Failure::infrastructure(failed.join("\n")))
         }
     }
 }
@@ -162,12 +163,12 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
 fn delete_old_runs(results: &Path, args: &Args) -> Result<ExitCode, Failure> {
     // The default directory does not exist before the first run.
     if results != Path::new(RESULTS_DIR) && !results.exists() {
-        return Err(bad_input(format!(
+        return Err(Failure::bad_input(format!(
             "failed to list {}: the directory does not exist\nhelp: name a directory that contains run directories",
             results.display()
         )));
     }
-    let old = old_runs(results, args.keep_runs).map_err(infrastructure)?;
+    let old = old_runs(results, args.keep_runs).map_err(Failure::infrastructure)?;
     let mut output = Output::new(args.json);
     for dir in &old {
         let name = dir.display().to_string();
@@ -194,7 +195,7 @@ async fn collect_from_cluster(args: &Args) -> Result<ExitCode, Failure> {
     if let Some(run) = &args.run {
         all.retain(|left| left.run == *run);
         if all.is_empty() {
-            return Err(bad_input(format!(
+            return Err(Failure::bad_input(format!(
                 "failed to find run {run} in {cluster}: no namespace has its label\nhelp: list the runs: evictlab gc --backend existing --dry-run"
             )));
         }
@@ -235,9 +236,9 @@ async fn collect_from_cluster(args: &Args) -> Result<ExitCode, Failure> {
 
 /// Removes kind clusters of dead runs from Docker.
 async fn collect_from_docker(args: &Args) -> Result<ExitCode, Failure> {
-    let state = StateDir::open().map_err(infrastructure)?;
-    let docker = Docker::connect().await.map_err(infrastructure)?;
-    let mut all = evictlab_cluster::find(&docker, &state).await.map_err(infrastructure)?;
+    let state = StateDir::open().map_err(Failure::infrastructure)?;
+    let docker = Docker::connect().await.map_err(Failure::infrastructure)?;
+    let mut all = evictlab_cluster::find(&docker, &state).await.map_err(Failure::infrastructure)?;
     let is_known = |name: &str| all.iter().any(|found| found.record.cluster == name);
     let unknown = args.names.iter().find(|name| !is_known(name)).cloned();
     all.retain(|found| args.names.is_empty() || args.names.contains(&found.record.cluster));
@@ -247,22 +248,19 @@ async fn collect_from_docker(args: &Args) -> Result<ExitCode, Failure> {
     }
     remove_scratch_containers(&docker, args.dry_run, &mut output).await?;
     for found in &all {
-        match args.dry_run {
-            true => {
-                let planned = evictlab_cluster::planned_removal(&state, found, args.kept);
-                record_planned(&found.record.cluster, planned, &mut output)?;
-            }
-            false => {
-                let collected = evictlab_cluster::collect(&docker, &state, found, args.kept).await;
-                record_collected(&found.record.cluster, collected, &mut output)?;
-            }
+        if args.dry_run {
+            let planned = evictlab_cluster::planned_removal(&state, found, args.kept);
+            record_planned(&found.record.cluster, planned, &mut output)?;
+        } else {
+            let collected = evictlab_cluster::collect(&docker, &state, found, args.kept).await;
+            record_collected(&found.record.cluster, collected, &mut output)?;
         }
     }
     let removed = output.count(RemovalOutcome::Removed, LeftoverKind::Cluster);
-    match args.dry_run {
-        true if all.is_empty() => output.line("no clusters")?,
-        true => {}
-        false => output.line(format!("{} removed", count(removed, "cluster")))?,
+    if !args.dry_run {
+        output.line(format!("{} removed", count(removed, "cluster")))?;
+    } else if all.is_empty() {
+        output.line("no clusters")?;
     }
     finish_clusters(output, unknown)
 }
@@ -273,7 +271,9 @@ async fn remove_scratch_containers(
     dry_run: bool,
     output: &mut Output,
 ) -> Result<(), Failure> {
-    for container in evictlab_cluster::dead_scratch_containers(docker).await.map_err(infrastructure)? {
+    for container in
+        evictlab_cluster::dead_scratch_containers(docker).await.map_err(Failure::infrastructure)?
+    {
         let name = &container.name;
         let entry = |outcome| GcEntry::new(LeftoverKind::Container, name, outcome);
         if dry_run {
@@ -337,6 +337,6 @@ fn finish_clusters(output: Output, unknown: Option<String>) -> Result<ExitCode, 
     let status = output.finish()?;
     match unknown {
         None => Ok(status),
-        Some(name) => Err(bad_input(ClusterError::Unknown(name))),
+        Some(name) => Err(Failure::bad_input(ClusterError::Unknown(name))),
     }
 }

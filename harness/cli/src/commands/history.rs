@@ -12,7 +12,7 @@ use evictlab_report::{
 use evictlab_report::text::shell_quote;
 
 use crate::args::values::whole_number;
-use crate::failure::{Failure, bad_input, infrastructure, write_error};
+use crate::failure::{Failure, write_error};
 use crate::messages::print_stderr;
 use crate::output::{print, print_json, print_markdown};
 
@@ -88,7 +88,7 @@ pub(crate) fn read_history(dirs: &[PathBuf], recent: Option<usize>) -> Result<Hi
     }
     if runs.is_empty() {
         let dirs: Vec<String> = dirs.iter().map(|dir| dir.display().to_string()).collect();
-        return Err(bad_input(format!(
+        return Err(Failure::bad_input(format!(
             "failed to find runs in {}\nhelp: name run directories, or a directory that contains some",
             dirs.join(", ")
         )));
@@ -98,7 +98,7 @@ pub(crate) fn read_history(dirs: &[PathBuf], recent: Option<usize>) -> Result<Hi
 
 /// The default directory does not have a run.
 pub(crate) fn no_run() -> Failure {
-    bad_input(
+    Failure::bad_input(
         "failed to find a run: there is no run here yet\nhelp: start one with `evictlab run`, or name the directory of a run",
     )
 }
@@ -106,7 +106,7 @@ pub(crate) fn no_run() -> Failure {
 /// Writes the history as a page, and prints its path.
 pub(crate) fn write_page(history: &History, path: &Path) -> Result<(), Failure> {
     let written = write_private(path, &history_page(history));
-    written.map_err(|error| infrastructure(write_error(&error, "another file with --output")))?;
+    written.map_err(|error| Failure::infrastructure(write_error(&error, "another file with --output")))?;
     print(path.display())
 }
 
@@ -115,7 +115,7 @@ fn read_runs(dir: &Path, runs: &mut Vec<RecordedRun>) -> Result<(), Failure> {
     match RecordedRun::read(dir) {
         Err(RecordedRunError::NoRun { .. }) => read_runs_below(dir, MAX_DEPTH, runs),
         read => {
-            runs.push(read.map_err(bad_input)?);
+            runs.push(read.map_err(Failure::bad_input)?);
             Ok(())
         }
     }
@@ -124,7 +124,12 @@ fn read_runs(dir: &Path, runs: &mut Vec<RecordedRun>) -> Result<(), Failure> {
 /// Reads the runs in the subdirectories of a directory in the order of their names, to a depth. A
 /// subdirectory without events is passed over; one with invalid events is reported.
 fn read_runs_below(dir: &Path, depth: usize, runs: &mut Vec<RecordedRun>) -> Result<(), Failure> {
-    let failed = |error| bad_input(format!("failed to list {}: {error}", dir.display()));
+    let failed = |error| {
+        Failure::bad_input(format!(
+            "failed to list {}: {error}\nhelp: name run directories, or a directory that contains some",
+            dir.display()
+        ))
+    };
     let mut children = Vec::new();
     for entry in fs::read_dir(dir).map_err(failed)? {
         let entry = entry.map_err(failed)?;

@@ -10,7 +10,7 @@ use evictlab_cluster::images::stress_image::{self, BuildError, CargoOutput, Stre
 use evictlab_runner::Interrupt;
 
 use super::image_update;
-use crate::failure::{Failure, bad_input, infrastructure};
+use crate::failure::Failure;
 use crate::output::print;
 
 /// Build or load the stress image of evictlab, or update the list of node images
@@ -59,7 +59,7 @@ enum Command {
 
 /// Executes the subcommand.
 pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
-    let interrupt = Interrupt::listen().map_err(infrastructure)?;
+    let interrupt = Interrupt::listen().map_err(Failure::infrastructure)?;
     let done = interrupt.or_none(async {
         match &args.command {
             Command::Build { output, architecture, target } => {
@@ -79,7 +79,7 @@ async fn build(output: &Path, architecture: Option<&str>, target: Option<&str>) 
     };
     let (program, archive) = (built.program.len(), archive_of(&built)?);
     std::fs::write(output, &archive.bytes)
-        .map_err(|error| bad_input(format!("failed to write {}: {error}", output.display())))?;
+        .map_err(|error| Failure::bad_input(format!("failed to write {}: {error}", output.display())))?;
     let size = program.div_ceil(1024);
     print(format!(
         "{}: {} for linux/{}, program size {size} KiB",
@@ -92,15 +92,15 @@ async fn build(output: &Path, architecture: Option<&str>, target: Option<&str>) 
 }
 
 async fn load(archive: Option<&Path>) -> Result<ExitCode, Failure> {
-    let docker = Docker::connect().await.map_err(infrastructure)?;
+    let docker = Docker::connect().await.map_err(Failure::infrastructure)?;
     match archive {
-        Some(archive) => stress_image::load(&docker, archive).await.map_err(bad_input)?,
+        Some(archive) => stress_image::load(&docker, archive).await.map_err(Failure::bad_input)?,
         None => {
-            let architecture = docker.architecture().await.map_err(infrastructure)?;
+            let architecture = docker.architecture().await.map_err(Failure::infrastructure)?;
             let built = archive_of(&provide_program(Some(&architecture)).await?)?;
-            let file = tempfile::NamedTempFile::new().map_err(infrastructure)?;
-            std::fs::write(file.path(), &built.bytes).map_err(infrastructure)?;
-            stress_image::load(&docker, file.path()).await.map_err(infrastructure)?;
+            let file = tempfile::NamedTempFile::new().map_err(Failure::infrastructure)?;
+            std::fs::write(file.path(), &built.bytes).map_err(Failure::infrastructure)?;
+            stress_image::load(&docker, file.path()).await.map_err(Failure::infrastructure)?;
         }
     }
     print(format!("Docker has {}", stress_image::NAME))?;
@@ -115,7 +115,7 @@ async fn provide_program(architecture: Option<&str>) -> Result<StressProgram, Fa
     match StressProgram::built_in(architecture) {
         Some(built) => Ok(built),
         None if architecture == host => build_program(None).await,
-        None => Err(bad_input(BuildError::NoProgram {
+        None => Err(Failure::bad_input(BuildError::NoProgram {
             architecture: architecture.to_owned(),
             known: StressProgram::built_in_architectures().collect(),
         })),
@@ -124,10 +124,10 @@ async fn provide_program(architecture: Option<&str>) -> Result<StressProgram, Fa
 
 /// Builds the program from the source tree, by default for this machine.
 async fn build_program(target: Option<&str>) -> Result<StressProgram, Failure> {
-    let tree = stress_image::source_tree().ok_or(BuildError::NoSource).map_err(bad_input)?;
-    stress_image::build(&tree, target, CargoOutput::Inherited).await.map_err(infrastructure)
+    let tree = stress_image::source_tree().ok_or(BuildError::NoSource).map_err(Failure::bad_input)?;
+    stress_image::build(&tree, target, CargoOutput::Inherited).await.map_err(Failure::infrastructure)
 }
 
 fn archive_of(built: &StressProgram) -> Result<Archive, Failure> {
-    built.archive().map_err(infrastructure)
+    built.archive().map_err(Failure::infrastructure)
 }

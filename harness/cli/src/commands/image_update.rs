@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use evictlab_cluster::images::ImageCatalog;
 use evictlab_cluster::images::update::{ImageChangeKind, RELEASES, Update, download, node_images, update};
 
-use crate::failure::{Failure, bad_input, infrastructure};
+use crate::failure::Failure;
 use crate::output::print;
 
 /// Add the node images that kind published to an image catalog
@@ -37,13 +37,15 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
     let catalog = match std::fs::read_to_string(&args.image_lock) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => ImageCatalog::BUILT_IN.to_owned(),
-        Err(error) => return Err(bad_input(format!("failed to read image catalog {path}: {error}"))),
+        Err(error) => {
+            return Err(Failure::bad_input(format!("failed to read image catalog {path}: {error}")));
+        }
     };
-    let published = node_images(&releases(&args.from).await?).map_err(bad_input)?;
-    let updated = update(&catalog, &published).map_err(bad_input)?;
+    let published = node_images(&releases(&args.from).await?).map_err(Failure::bad_input)?;
+    let updated = update(&catalog, &published).map_err(Failure::bad_input)?;
     if !args.dry_run {
         std::fs::write(&args.image_lock, &updated.text).map_err(|error| {
-            bad_input(format!(
+            Failure::bad_input(format!(
                 "failed to write image catalog {path}: {error}\nhelp: name another file: --image-lock FILE"
             ))
         })?;
@@ -55,7 +57,7 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
 /// Reads the list of releases.
 async fn releases(source: &str) -> Result<String, Failure> {
     if source.starts_with("https://") || source.starts_with("http://") {
-        return download(source).await.map_err(infrastructure);
+        return download(source).await.map_err(Failure::infrastructure);
     }
     let read = match source {
         "-" => {
@@ -64,7 +66,9 @@ async fn releases(source: &str) -> Result<String, Failure> {
         }
         path => std::fs::read_to_string(path),
     };
-    read.map_err(|error| bad_input(format!("failed to read the releases of kind from {source}: {error}")))
+    read.map_err(|error| {
+        Failure::bad_input(format!("failed to read the releases of kind from {source}: {error}"))
+    })
 }
 
 fn report(updated: &Update, catalog: &str) -> Result<(), Failure> {

@@ -19,7 +19,7 @@ use crate::args::baseline::BaselineArgs;
 use crate::args::existing::{AccessArgs, existing_failure};
 use crate::args::job::{JobNameArgs, job_failure};
 use crate::args::output::OutputArgs;
-use crate::failure::{Failure, infrastructure};
+use crate::failure::Failure;
 use crate::messages::print_stderr;
 use crate::output::{print, print_json, print_table};
 
@@ -145,16 +145,17 @@ async fn watch(args: &WatchArgs) -> Result<ExitCode, Failure> {
     let cluster = reach(&args.access).await?;
     if args.once {
         let view = read_status(&cluster, &job).await.map_err(job_failure)?;
-        match args.json {
-            true => print_json(&view)?,
-            false => print_table(&table(&view))?,
+        if args.json {
+            print_json(&view)?
+        } else {
+            print_table(&table(&view))?
         }
         return Ok(ExitCode::SUCCESS);
     }
     let mut last: Vec<IndexStatus> = Vec::new();
     let followed = follow_status::<WatchFailure>(&cluster, &job, |view| {
         if args.json {
-            return Ok(print(serde_json::to_string(view).map_err(infrastructure)?)?);
+            return Ok(print(serde_json::to_string(view).map_err(Failure::infrastructure)?)?);
         }
         for index in view.indexes.iter().filter(|index| !last.contains(index) && index.pod.is_some()) {
             print(line(index))?;
@@ -232,7 +233,7 @@ async fn collect_results(args: &CollectArgs) -> Result<ExitCode, Failure> {
     let step = |text: &str| print_stderr(text);
     let collected = collect(&cluster, &job, &args.dir, !args.no_wait, &step).await.map_err(job_failure)?;
     if collected.runs.is_empty() {
-        return Err(infrastructure(format!(
+        return Err(Failure::infrastructure(format!(
             "failed to collect the results of job {job}: none of its indexes has results\nhelp: see its pods with `kubectl --namespace {} get pods`, and their logs",
             job.namespace
         )));

@@ -11,7 +11,7 @@ use crate::args::existing::{ExistingArgs, existing_failure};
 use crate::args::job::{JobNameArgs, job_failure};
 use crate::args::selection::SelectionArgs;
 use crate::args::values::{duration, whole_number};
-use crate::failure::{Failure, bad_input, infrastructure};
+use crate::failure::Failure;
 use crate::messages::print_stderr;
 use crate::output::print;
 
@@ -79,7 +79,7 @@ pub(super) async fn manifest(args: &ManifestArgs) -> Result<ExitCode, Failure> {
     let options = args.options()?;
     let objects = objects(&options);
     if !args.apply {
-        print(to_yaml(&objects).map_err(infrastructure)?.trim_end())?;
+        print(to_yaml(&objects).map_err(Failure::infrastructure)?.trim_end())?;
         return Ok(ExitCode::SUCCESS);
     }
     let cluster = args.existing.access().connect().await.map_err(existing_failure)?;
@@ -96,7 +96,7 @@ impl ManifestArgs {
         let default = (INDEXES_PER_WORKER * parallelism).min(cases);
         let indexes = self.indexes.map_or(default, usize::from);
         if indexes > cases {
-            return Err(bad_input(format!(
+            return Err(Failure::bad_input(format!(
                 "failed to split the cases: {indexes} indexes are more than the {cases} selected cases\nhelp: use at most --indexes {cases}"
             )));
         }
@@ -122,8 +122,8 @@ impl ManifestArgs {
         match self.existing.node_selector() {
             Some(selector) => selector
                 .parse()
-                .map_err(|problem| bad_input(format!("failed to parse --node-selector: {problem}"))),
-            None => Err(bad_input(
+                .map_err(|problem| Failure::bad_input(format!("failed to parse --node-selector: {problem}"))),
+            None => Err(Failure::bad_input(
                 "failed to select the nodes under test: --node-selector is missing\nhelp: label them, and name the label with --node-selector: the pods of the job keep off them",
             )),
         }
@@ -133,12 +133,12 @@ impl ManifestArgs {
     fn count_cases(&self) -> Result<usize, Failure> {
         let is_file = |name: &&String| name.starts_with(['.', '/']) || name.ends_with(".yaml");
         if let Some(file) = self.selection.names().iter().find(is_file) {
-            return Err(bad_input(format!(
+            return Err(Failure::bad_input(format!(
                 "failed to use case file {file}: it is not in the image\nhelp: select built-in cases by suite, name or label"
             )));
         }
         if self.selection.shard().is_some() {
-            return Err(bad_input(
+            return Err(Failure::bad_input(
                 "failed to apply --shard: each index of the job is a shard\nhelp: use --indexes instead of --shard",
             ));
         }

@@ -10,7 +10,7 @@ use evictlab_tools::job::JobWorker;
 use super::run;
 use crate::args::job::job_failure;
 use crate::args::values::whole_number;
-use crate::failure::{Failure, bad_input, infrastructure};
+use crate::failure::Failure;
 use crate::messages::print_stderr;
 
 /// Run one index of a Job: the command of its pods
@@ -42,25 +42,32 @@ pub(super) fn run_args(words: &[String], shard: Shard, output_dir: &str) -> Resu
     let own = ["--backend", "existing", "--shard", &shard.to_string(), "--output-dir", output_dir];
     let words = [words, &own.map(str::to_owned)].concat();
     run::Args::parse(&words).map_err(|error| {
+        // Help and version are not errors.
+        if !error.use_stderr() {
+            error.exit();
+        }
         let text = error.to_string();
-        let problem = text.trim_start_matches("error: ").lines().next().unwrap_or_default().to_owned();
-        bad_input(format!(
-            "failed to parse the options of the runs: {problem}\nhelp: see `evictlab run --help`"
+        let is_hint = |line: &str| line.starts_with("Usage:") || line.starts_with("For more information");
+        let problem = text.trim_start_matches("error: ").lines().take_while(|line| !is_hint(line));
+        let problem: Vec<_> = problem.filter(|line| !line.is_empty()).collect();
+        Failure::bad_input(format!(
+            "failed to parse the options of the runs: {}\nhelp: see `evictlab run --help`",
+            problem.join("\n")
         ))
     })
 }
 
 /// Runs the shard of this pod's index.
 pub(super) async fn work(args: WorkerArgs) -> Result<ExitCode, Failure> {
-    let worker = JobWorker::of_this_pod(args.indexes).map_err(bad_input)?;
+    let worker = JobWorker::of_this_pod(args.indexes).map_err(Failure::bad_input)?;
     let run_args = run_args(&args.run, worker.shard(), &args.output_dir.to_string_lossy())?;
     remove_earlier_attempts(&worker, &run_args).await?;
     let result = run::run(run_args).await;
     if args.output_dir.join("artifacts").is_dir() {
         let reported = worker.report(&args.output_dir, &new_run_id(), &args.termination_message);
-        if reported
-            .map_err(|error| infrastructure(format!("failed to write the results to the log: {error}")))?
-        {
+        if reported.map_err(|error| {
+            Failure::infrastructure(format!("failed to write the results to the log: {error}"))
+        })? {
             print_stderr(
                 "warning: the evidence is too large for the log, which contains the verdicts only\nhelp: use more --indexes",
             );
@@ -70,7 +77,7 @@ pub(super) async fn work(args: WorkerArgs) -> Result<ExitCode, Failure> {
 }
 
 async fn remove_earlier_attempts(worker: &JobWorker, run_args: &run::Args) -> Result<(), Failure> {
-    let interrupt = Interrupt::listen().map_err(infrastructure)?;
+    let interrupt = Interrupt::listen().map_err(Failure::infrastructure)?;
     let (access, step) = (run_args.access(), |text: &str| print_stderr(text));
     let removal = worker.remove_earlier_attempts(&access, &step);
     let removed = interrupt.or_none(removal).await.ok_or_else(Failure::interrupted)?;

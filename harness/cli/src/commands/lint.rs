@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::process::ExitCode;
 
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
-use evictlab_case::select::{SelectError, select_paths_first};
+use evictlab_case::select::{SelectError, Selection, select};
 use evictlab_report::exit_code;
 use evictlab_report::text::{count, shell_quote};
 use evictlab_tools::lint::{LintReport, lint_warnings};
@@ -29,8 +29,8 @@ use crate::output::{print, print_json};
   evictlab lint mine.yaml cases/message
   evictlab lint message/sidecars-are-named")]
 pub(crate) struct Args {
-    /// Case files, directories, suites, cases, `suite/case`, or - for a case from standard input;
-    /// an existing path comes before a suite or case of the same name [default: all suites]
+    /// Suites, cases, `suite/case`, case files, directories, or - for a case from standard input,
+    /// as for `evictlab run` [default: all suites]
     #[arg(value_name = "SELECTION", add = ArgValueCompleter::new(complete))]
     names: Vec<String>,
     /// Print the problems and warnings as a JSON object
@@ -42,7 +42,8 @@ pub(crate) struct Args {
 
 /// Checks case files.
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
-    let loaded = match select_paths_first(&args.source.source(), &args.names) {
+    let selection = Selection { names: args.names.clone(), ..Selection::default() };
+    let loaded = match select(&args.source.source(), &selection) {
         Ok(cases) => Ok(cases),
         Err(SelectError::Load(errors)) => Err(errors),
         Err(unknown) => return Err(unknown.into()),

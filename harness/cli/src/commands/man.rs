@@ -10,7 +10,7 @@ use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 use regex::Regex;
 
-use crate::failure::{Failure, infrastructure};
+use crate::failure::{Failure, write_help};
 use crate::output::print;
 use evictlab_report::text::count;
 
@@ -35,10 +35,12 @@ pub(crate) struct Args {
 
 /// Writes the manual pages.
 pub(crate) fn run(args: &Args, evictlab: Command) -> Result<ExitCode, Failure> {
-    let write_failed =
-        |error| infrastructure(format!("failed to write pages to {}: {error}", args.dir.display()));
+    let write_failed = |error: io::Error| {
+        let help = write_help(error.kind(), "another directory");
+        Failure::infrastructure(format!("failed to write pages to {}: {error}\n{help}", args.dir.display()))
+    };
     fs::create_dir_all(&args.dir).map_err(write_failed)?;
-    let pages = pages(evictlab).map_err(infrastructure)?;
+    let pages = pages(evictlab).map_err(Failure::infrastructure)?;
     for (name, page) in &pages {
         fs::write(args.dir.join(name), page).map_err(write_failed)?;
     }

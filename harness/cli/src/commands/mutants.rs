@@ -17,7 +17,7 @@ use crate::args::output::ProgressArgs;
 use crate::args::selection::SourceArgs;
 use crate::args::values::whole_number;
 use crate::execute::{exit_on_interrupt, run_directory};
-use crate::failure::{Failure, infrastructure};
+use crate::failure::Failure;
 use crate::output::{print, print_json};
 
 /// Test the cases on simulated kubelets that have a defect
@@ -126,19 +126,17 @@ fn run_matrix(args: &RunArgs) -> Result<ExitCode, Failure> {
     let show = |finished: usize, total: usize| progress.count(finished, total, "mutants");
     let matrix = mutants::run(&options, &show);
     progress.clear();
-    let matrix = matrix.map_err(infrastructure)?;
-    let json = serde_json::to_string_pretty(&matrix).map_err(infrastructure)?;
-    dir.write("mutants.json", &json).map_err(infrastructure)?;
-    dir.write("mutants.html", &mutants::page(&matrix)).map_err(infrastructure)?;
+    let matrix = matrix.map_err(Failure::infrastructure)?;
+    let json = serde_json::to_string_pretty(&matrix).map_err(Failure::infrastructure)?;
+    dir.write("mutants.json", &json).map_err(Failure::infrastructure)?;
+    dir.write("mutants.html", &mutants::page(&matrix)).map_err(Failure::infrastructure)?;
     let page = dir.path().join("mutants.html");
-    match args.json {
-        true => print(&json)?,
-        false => print(format!("{}\n\nMatrix: {}", mutants::summary(&matrix), page.display()))?,
+    if args.json {
+        print(&json)?
+    } else {
+        print(format!("{}\n\nMatrix: {}", mutants::summary(&matrix), page.display()))?
     }
     // A selection of defects cannot show that a case kills none.
-    let is_complete = match all {
-        true => matrix.is_complete(),
-        false => matrix.survivors().next().is_none(),
-    };
+    let is_complete = if all { matrix.is_complete() } else { matrix.survivors().next().is_none() };
     Ok(if is_complete { exit_code::SUCCESS } else { exit_code::FAILED }.into())
 }

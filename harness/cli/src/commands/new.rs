@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use evictlab_case::{NewCase, Source};
+use evictlab_case::{NewCase, NewCaseError, Source};
 
 use crate::args::selection::SourceArgs;
-use crate::failure::{Failure, bad_input};
+use crate::failure::{Failure, write_help};
 use crate::output::print;
 
 /// Create a case file
@@ -31,7 +31,13 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
         Source::Dir(dir) => dir,
         Source::BuiltIn(_) => PathBuf::new(),
     };
-    let path = args.name.write(&dir).map_err(bad_input)?;
+    let path = args.name.write(&dir).map_err(|error| match &error {
+        NewCaseError::Write { source, .. } => {
+            let help = write_help(source.kind(), "another directory with --cases");
+            Failure::bad_input(format!("{error}\n{help}"))
+        }
+        NewCaseError::Exists(_) => Failure::bad_input(error),
+    })?;
     let path = path.display();
     print(format!(
         "created {path}; next:\n\n  evictlab lint {path}\n  evictlab run {path}\n  evictlab run {path} --backend kind --repeat 5"

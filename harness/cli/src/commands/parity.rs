@@ -15,7 +15,7 @@ use evictlab_tools::parity::ModelRun;
 
 use crate::args::selection::SourceArgs;
 use crate::args::values::whole_number;
-use crate::failure::{Failure, bad_input, infrastructure};
+use crate::failure::Failure;
 use crate::messages::print_stderr;
 use crate::output::{print, print_json, print_markdown};
 
@@ -90,17 +90,18 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
     }
     let real = read_results(&args.results)?;
     let cases = load(&args.source.source())?;
-    let interrupt = Interrupt::listen().map_err(infrastructure)?;
-    let catalog = Arc::new(ImageCatalog::load(None).map_err(bad_input)?);
+    let interrupt = Interrupt::listen().map_err(Failure::infrastructure)?;
+    let catalog = Arc::new(ImageCatalog::load(None).map_err(Failure::bad_input)?);
     let progress = |text: &str| print_stderr(text);
     let model = ModelRun { cases: &cases, catalog: &catalog, seed: args.seed, progress: &progress };
-    let parities = model.compare(&real, &interrupt).await.map_err(bad_input)?;
+    let parities = model.compare(&real, &interrupt).await.map_err(Failure::bad_input)?;
     if interrupt.stop.is_cancelled() {
         return Err(Failure::interrupted());
     }
-    match args.json {
-        true => print_json(&parities)?,
-        false => print_markdown(&render(&parities))?,
+    if args.json {
+        print_json(&parities)?
+    } else {
+        print_markdown(&render(&parities))?
     }
     let differs = |parity: &KubeletParity| {
         parity.count(Agreement::OtherVerdict) + parity.count(Agreement::OtherMessages) > 0
@@ -110,8 +111,8 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
 
 fn record(args: &RecordArgs) -> Result<ExitCode, Failure> {
     let runs: Result<Vec<RecordedRun>, _> = args.runs.iter().map(|dir| RecordedRun::read(dir)).collect();
-    for results in KubeletResults::collect(&runs.map_err(bad_input)?).map_err(bad_input)? {
-        let path = results.update(&args.real_results).map_err(infrastructure)?;
+    for results in KubeletResults::collect(&runs.map_err(Failure::bad_input)?).map_err(Failure::bad_input)? {
+        let path = results.update(&args.real_results).map_err(Failure::infrastructure)?;
         print(format!("{} in {}", count(results.cases.len(), "case"), path.display()))?;
     }
     Ok(ExitCode::SUCCESS)
@@ -120,17 +121,19 @@ fn record(args: &RecordArgs) -> Result<ExitCode, Failure> {
 fn read_results(paths: &[PathBuf]) -> Result<Vec<KubeletResults>, Failure> {
     let mut all = Vec::new();
     for path in paths {
-        match path.is_file() {
-            true => all.push(KubeletResults::read(path).map_err(bad_input)?),
-            false => all.extend(KubeletResults::read_dir(path).map_err(bad_input)?),
+        if path.is_file() {
+            all.push(KubeletResults::read(path).map_err(Failure::bad_input)?)
+        } else {
+            all.extend(KubeletResults::read_dir(path).map_err(Failure::bad_input)?)
         }
     }
-    match all.is_empty() {
-        true => Err(bad_input(format!(
+    if all.is_empty() {
+        Err(Failure::bad_input(format!(
             "failed to find results of real kubelets in {}\nhelp: add those of a run: evictlab parity record RUN",
             paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
-        ))),
-        false => Ok(all),
+        )))
+    } else {
+        Ok(all)
     }
 }
 

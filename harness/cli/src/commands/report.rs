@@ -5,12 +5,14 @@ use std::process::ExitCode;
 
 use super::history::{no_run, read_history, write_page};
 use super::report_merge::{MergeArgs, merge};
+use clap_complete::engine::ArgValueCompleter;
 use evictlab_report::{
     EvidenceBase, LATEST_RUN, RecordedRun, RecordedRunError, ReportError, compare, markdown_page, page,
     replace_private, write_private,
 };
 
-use crate::failure::{Failure, bad_input, infrastructure, write_error};
+use crate::args::candidates;
+use crate::failure::{Failure, write_error};
 use crate::output::{print, print_markdown};
 use crate::profile::removal;
 
@@ -41,7 +43,7 @@ pub(crate) struct Args {
     #[command(subcommand)]
     command: Option<Command>,
     /// Run directory
-    #[arg(value_name = "DIR", default_value = LATEST_RUN)]
+    #[arg(value_name = "DIR", default_value = LATEST_RUN, add = ArgValueCompleter::new(candidates::complete_run))]
     dir: PathBuf,
     /// File to write, or `-` for standard output [default: report.html in the run directory; with
     /// --compare, standard output]
@@ -83,14 +85,14 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     }
     let run = RecordedRun::read(&args.dir).map_err(|error| match error {
         RecordedRunError::NoRun { .. } if args.dir == Path::new(LATEST_RUN) && !args.dir.exists() => no_run(),
-        error => bad_input(error),
+        error => Failure::bad_input(error),
     })?;
     let base = match args.output.as_deref() {
         Some(output) if output == Path::new("-") => EvidenceBase::none(),
         Some(output) => EvidenceBase::relative(&args.dir, output.parent().unwrap_or(Path::new("."))),
         None => EvidenceBase::relative(&args.dir, &args.dir),
     };
-    let page = page(&run, &base).map_err(bad_input)?;
+    let page = page(&run, &base).map_err(Failure::bad_input)?;
     match &args.output {
         Some(output) if output == Path::new("-") => print(page)?,
         Some(output) => {
@@ -113,7 +115,7 @@ fn reject_options_of_comparison(args: &Args) -> Result<(), Failure> {
     // A profile states them for the comparisons only.
     match given.iter().find(|(given, option)| *given && removal(option).is_none()) {
         None => Ok(()),
-        Some((_, option)) => Err(bad_input(format!(
+        Some((_, option)) => Err(Failure::bad_input(format!(
             "{option} needs --compare\nhelp: name two runs: --compare BEFORE AFTER, or remove {option}"
         ))),
     }
@@ -125,17 +127,19 @@ fn write(path: &Path, text: &str) -> Result<(), Failure> {
 }
 
 fn written(result: Result<(), ReportError>) -> Result<(), Failure> {
-    result.map_err(|error| infrastructure(write_error(&error, "another file with --output")))
+    result.map_err(|error| Failure::infrastructure(write_error(&error, "another file with --output")))
 }
 
 fn compare_runs(args: &Args, before: &Path, after: &Path) -> Result<ExitCode, Failure> {
-    let [before, after] = [before, after].map(|dir| RecordedRun::read(dir).map_err(bad_input));
+    let [before, after] = [before, after].map(|dir| RecordedRun::read(dir).map_err(Failure::bad_input));
     let compared = compare(&before?, &after?);
     let is_page = args.output.as_ref().is_some_and(|path| path.extension().is_some_and(|end| end == "html"));
-    let text = match args.json {
-        true => serde_json::to_string_pretty(&compared).map_err(infrastructure)?,
-        false if is_page => markdown_page("evictlab comparison", &compared.render()),
-        false => compared.render().trim_end().to_owned(),
+    let text = if args.json {
+        serde_json::to_string_pretty(&compared).map_err(Failure::infrastructure)?
+    } else if is_page {
+        markdown_page("evictlab comparison", &compared.render())
+    } else {
+        compared.render().trim_end().to_owned()
     };
     match &args.output {
         Some(output) if output != Path::new("-") => {

@@ -12,7 +12,7 @@ use evictlab_report::{
 use crate::args::baseline::BaselineArgs;
 use crate::args::output::OutputArgs;
 use crate::execute::{print_failures, run_directory};
-use crate::failure::{Failure, bad_input, infrastructure};
+use crate::failure::Failure;
 use crate::messages::print_stderr;
 
 /// Merge shards, machines and attempts into one run
@@ -55,7 +55,7 @@ pub(crate) fn merge_runs(
 ) -> Result<ExitCode, Failure> {
     baseline_args.check(iter::empty())?;
     let baseline = baseline_args.read()?;
-    let merge = Merge::read(dirs, baseline.as_ref()).map_err(bad_input)?;
+    let merge = Merge::read(dirs, baseline.as_ref()).map_err(Failure::bad_input)?;
     let run_dir = run_directory(output_dir)?;
     let summary = RunSummary::new(io::stdout(), output.options(), run_dir.clone());
     let write_baseline = baseline_args.write_baseline.clone();
@@ -80,12 +80,12 @@ pub(super) fn write_merged(
         write_baseline,
         interrupts: InterruptStage::default(),
     })
-    .map_err(bad_input)?;
+    .map_err(Failure::bad_input)?;
     reports.extend(more);
     for note in merge.notes() {
         print_stderr(format_args!("note: {note}"));
     }
-    let finished = merge.write(run_dir, reports).map_err(infrastructure)?;
+    let finished = merge.write(run_dir, reports).map_err(Failure::infrastructure)?;
     print_failures(&finished);
     Ok(finished)
 }

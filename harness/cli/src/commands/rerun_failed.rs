@@ -1,4 +1,4 @@
-//! Checks of the results that `evictlab run --rerun-failed` reads: they may be those of a stranger.
+//! Checks of the results that `evictlab run --rerun-failed` reads: they may be untrusted.
 
 use std::path::Path;
 
@@ -7,9 +7,9 @@ use evictlab_report::BackendName;
 use evictlab_report::text::shell_quote;
 
 use crate::args::values::option_args;
-use crate::failure::{Failure, bad_input};
+use crate::failure::Failure;
 
-/// Returns true if a text of results can only select a case of the suites, as `suite/case`: a path
+/// Returns whether a text of results can only select a case of the suites, as `suite/case`: a path
 /// of an existing file or directory would select the cases there.
 pub(super) fn is_case_id(text: &str) -> bool {
     let is_name = |name: &str| name.parse::<Name>().is_ok();
@@ -30,7 +30,7 @@ pub(super) fn untrusted_run(
     words.extend(kubelets.iter().flat_map(|kubelet| option_args("--kubelet", kubelet)));
     words.push("--".to_owned());
     words.extend(cases.into_iter().chain(paths));
-    bad_input(format_args!(
+    Failure::bad_input(format_args!(
         "failed to run the cases of {} again: its results name files, programs or images, which --rerun-failed does not use: {named}\nhelp: if these are yours, repeat the options of that run: {}",
         dir.display(),
         shell_quote(&words)

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args as _, FromArgMatches};
+use clap_complete::engine::ArgValueCompleter;
 use evictlab_case::LoadedCase;
 use evictlab_cluster::ClusterAccess;
 use evictlab_report::baseline::Baseline;
@@ -15,10 +16,11 @@ use evictlab_report::{
     BackendName, FlakyResult, InterruptStage, KeptEvidence, LATEST_RUN, RESULTS_DIR, RecordedRun,
     ReportOptions, Unsuccessful, delete_run, old_runs,
 };
-use evictlab_runner::{Repeat, RunRequest};
+use evictlab_runner::{Repeat, RunRequest, VanishedCase};
 
 use crate::args::backend::BackendArg;
 use crate::args::baseline::{BaselineArgs, RESULTS};
+use crate::args::candidates;
 use crate::args::kubelets::EarlierKubelets;
 use crate::args::output::{FormatArgs, OutputArgs};
 use crate::args::selection::{SELECTION, SelectionArgs};
@@ -27,7 +29,7 @@ use crate::args::values::{duration, whole_number};
 use crate::commands::dry_run::{DryRunOptions, dry_run};
 use crate::commands::rerun_failed::{is_case_id, untrusted_run};
 use crate::execute::{prepare_and_execute, run_directory};
-use crate::failure::{Failure, bad_input, infrastructure};
+use crate::failure::Failure;
 use crate::messages::print_stderr;
 
 /// Heading of options that repeat cases or end the run.
@@ -62,7 +64,7 @@ pub(crate) struct Args {
     /// Run the cases that failed or were inconclusive in an earlier run, or have no verdict there;
     /// without --kubelet, on the kubelets of these cases. Takes no files, programs or images from
     /// the results
-    #[arg(long, help_heading = SELECTION, value_name = "DIR", num_args = 0..=1, require_equals = true, default_missing_value = LATEST_RUN, conflicts_with_all = ["names", "shard"])]
+    #[arg(long, help_heading = SELECTION, value_name = "DIR", num_args = 0..=1, require_equals = true, default_missing_value = LATEST_RUN, conflicts_with_all = ["names", "shard"], add = ArgValueCompleter::new(candidates::complete_run))]
     rerun_failed: Option<PathBuf>,
     /// Backend that provides the nodes
     #[arg(long, short, value_enum, default_value_t = BackendArg::Embedded)]
@@ -161,25 +163,39 @@ impl Args {
 
     /// Returns the command that does the same on kind, without the target's arguments.
     fn kind_command(&self) -> Vec<String> {
-        let mut words = vec!["evictlab".to_owned(), "run".to_owned()];
-        words.extend(self.selection.words());
-        words.extend(["--backend".to_owned(), "kind".to_owned()]);
-        if self.repeat > 1 {
-            words.extend(["--repeat".to_owned(), self.repeat.to_string()]);
+        // Limits of time are those of the model. The others only concern the results.
+        let Self {
+            selection,
+            repeat,
+            until_failure,
+            fail_fast,
+            retries,
+            rerun_failed: _,
+            backend: _,
+            timeout: _,
+            record: _,
+            evidence: _,
+            baseline: _,
+            keep_runs: _,
+            flaky_result: _,
+            target: _,
+            format: _,
+            output: _,
+        } = self;
+        let mut words = selection.command("run");
+        words.extend(["--backend", "kind"].map(str::to_owned));
+        if *repeat > 1 {
+            words.extend(["--repeat".to_owned(), repeat.to_string()]);
         }
-        if self.until_failure {
-            words.push("--until-failure".to_owned());
-        }
-        if self.fail_fast {
-            words.push("--fail-fast".to_owned());
-        }
-        if self.retries > 0 {
-            words.extend(["--retries".to_owned(), self.retries.to_string()]);
+        words.extend(until_failure.then(|| "--until-failure".to_owned()));
+        words.extend(fail_fast.then(|| "--fail-fast".to_owned()));
+        if *retries > 0 {
+            words.extend(["--retries".to_owned(), retries.to_string()]);
         }
         words
     }
 
-    /// Selects what an earlier run, in `dir`, has to run again. The run may be a stranger's: only
+    /// Selects what an earlier run, in `dir`, has to run again. The run may be untrusted: only
     /// names of cases and versions of kubelets are taken from it.
     fn select_again(&mut self, earlier: Unsuccessful, dir: &Path) -> Result<(), Failure> {
         let backend = BackendName::from(self.backend);
@@ -250,19 +266,19 @@ impl Args {
 
 /// Returns the cases of a baseline that are not among all cases; none if the baseline is that of
 /// other cases.
-fn vanished(baseline: &Baseline, all: &[Arc<LoadedCase>]) -> Vec<(String, String)> {
+fn vanished(baseline: &Baseline, all: &[Arc<LoadedCase>]) -> Vec<VanishedCase> {
     let is_there = |(suite, name): &(&str, &str)| {
         all.iter().any(|case| case.suite == *suite && case.case.name.as_str() == *name)
     };
     let is_theirs = baseline.cases().any(|case| is_there(&case));
     let gone = baseline.cases().filter(|case| is_theirs && !is_there(case));
-    gone.map(|(suite, name)| (suite.to_owned(), name.to_owned())).collect()
+    gone.map(|(suite, name)| VanishedCase { suite: suite.to_owned(), name: name.to_owned() }).collect()
 }
 
 /// Runs the selected cases. Simulated time requires a paused runtime clock.
 pub(crate) async fn run(mut args: Args) -> Result<ExitCode, Failure> {
     if let Some(dir) = args.rerun_failed.take() {
-        let earlier = RecordedRun::read(&dir).map_err(bad_input)?.unsuccessful();
+        let earlier = RecordedRun::read(&dir).map_err(Failure::bad_input)?.unsuccessful();
         if earlier.cases.is_empty() && earlier.paths.is_empty() {
             print_stderr(format_args!("no case of {} is to run again", dir.display()));
             return Ok(ExitCode::SUCCESS);
@@ -289,8 +305,8 @@ pub(crate) async fn run(mut args: Args) -> Result<ExitCode, Failure> {
         prepare_and_execute(args.backend.into(), async |clock: &Clock| args.request(clock).await, options)
             .await?;
     if let Some(keep) = args.keep_runs {
-        for old in old_runs(RESULTS_DIR.as_ref(), keep as usize).map_err(infrastructure)? {
-            delete_run(&old).map_err(infrastructure)?;
+        for old in old_runs(RESULTS_DIR.as_ref(), keep as usize).map_err(Failure::infrastructure)? {
+            delete_run(&old).map_err(Failure::infrastructure)?;
         }
     }
     Ok(code)

@@ -15,7 +15,7 @@ use jiff::Timestamp;
 use tokio::net::TcpListener;
 
 use crate::args::embedded::options_failure;
-use crate::failure::{Failure, bad_input, infrastructure};
+use crate::failure::Failure;
 use crate::output::print;
 
 /// Nodes of a kubelet version that are printed by name.
@@ -29,19 +29,19 @@ const READY: &str = "The cluster exists until ";
 /// Without a name it gets a random one.
 pub(crate) async fn serve(embedded: &EmbeddedOptions, name: Option<&str>) -> Result<ExitCode, Failure> {
     // Signals are handled before any resource is created.
-    let interrupt = Interrupt::listen().map_err(infrastructure)?;
+    let interrupt = Interrupt::listen().map_err(Failure::infrastructure)?;
     let mut options = embedded.options(Timestamp::now());
     options.faults.clone_from(&embedded.faults);
     let cluster = Cluster::new(options).map_err(options_failure)?;
-    let listener = TcpListener::bind(("127.0.0.1", 0)).await.map_err(infrastructure)?;
-    let address = listener.local_addr().map_err(infrastructure)?;
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.map_err(Failure::infrastructure)?;
+    let address = listener.local_addr().map_err(Failure::infrastructure)?;
     let token: String = (0..4).map(|_| new_run_id()).collect();
-    let access = Access::new(token).map_err(infrastructure)?;
+    let access = Access::new(token).map_err(Failure::infrastructure)?;
     let served = Served::write(&access.kubeconfig(address), name, embedded)?;
     let name = &served.cluster.cluster;
     let names = embedded.names();
     for (index, kubelet) in embedded.kubelets.iter().enumerate() {
-        let nodes = names.iter().filter(|(_, of)| *of == index).map(|(node, _)| node.clone());
+        let nodes = names.iter().filter(|(_, kubelet)| *kubelet == index).map(|(node, _)| node.clone());
         let nodes = first_of(&nodes.collect::<Vec<_>>(), MAX_NODES);
         print(format!("model of kubelet {}: {nodes}", kubelet.version))?;
     }
@@ -50,8 +50,8 @@ pub(crate) async fn serve(embedded: &EmbeddedOptions, name: Option<&str>) -> Res
     let result = tokio::select! {
         biased;
         () = interrupt.stop.cancelled() => Ok(ExitCode::SUCCESS),
-        served = cluster.serve(listener, &access) => served.map(|()| ExitCode::SUCCESS).map_err(infrastructure),
-        () = cluster.live() => Ok(ExitCode::SUCCESS),
+        served = cluster.serve(listener, &access) => served.map(|()| ExitCode::SUCCESS).map_err(Failure::infrastructure),
+        () = cluster.drive() => Ok(ExitCode::SUCCESS),
     };
     drop(served);
     result
@@ -66,14 +66,14 @@ struct Served {
 
 impl Served {
     fn write(kubeconfig: &str, name: Option<&str>, embedded: &EmbeddedOptions) -> Result<Self, Failure> {
-        let state = StateDir::open().map_err(infrastructure)?;
+        let state = StateDir::open().map_err(Failure::infrastructure)?;
         let mut command = this_command()?;
         let name = name.map_or_else(|| random_name(&mut command), str::to_owned);
         let versions = embedded.kubelets.iter().map(|kubelet| kubelet.version.to_string()).collect();
-        let cluster = ServedCluster::claim(&state, &name, versions, command).map_err(bad_input)?;
+        let cluster = ServedCluster::claim(&state, &name, versions, command).map_err(Failure::bad_input)?;
         let served = Self { cluster, state };
-        let path = served.state.create_kubeconfig(&name).map_err(infrastructure)?;
-        fs::write(path, kubeconfig).map_err(infrastructure)?;
+        let path = served.state.create_kubeconfig(&name).map_err(Failure::infrastructure)?;
+        fs::write(path, kubeconfig).map_err(Failure::infrastructure)?;
         Ok(served)
     }
 
@@ -99,18 +99,19 @@ fn random_name(command: &mut ServerCommand) -> String {
 pub(crate) fn this_command() -> Result<ServerCommand, Failure> {
     let arguments = std::env::args_os().skip(1).filter(|argument| argument != "--detach");
     let arguments = arguments.map(|argument| argument.to_string_lossy().into_owned()).collect();
-    Ok(ServerCommand { arguments, directory: std::env::current_dir().map_err(infrastructure)? })
+    Ok(ServerCommand { arguments, directory: std::env::current_dir().map_err(Failure::infrastructure)? })
 }
 
 /// Starts a server in the background, and waits until it serves.
 pub(crate) async fn detach(name: &str, command: &ServerCommand) -> Result<ExitCode, Failure> {
-    let state = StateDir::open().map_err(infrastructure)?;
+    let state = StateDir::open().map_err(Failure::infrastructure)?;
     if ServedCluster::list(&state).iter().any(|served| served.cluster == name) {
-        return Err(bad_input(ServedError::Exists(name.to_owned())));
+        return Err(Failure::bad_input(ServedError::Exists(name.to_owned())));
     }
     let path = state.served_log(name);
-    let failed =
-        |error: std::io::Error| infrastructure(format!("failed to start the server of {name}: {error}"));
+    let failed = |error: std::io::Error| {
+        Failure::infrastructure(format!("failed to start the server of {name}: {error}"))
+    };
     let log = create_private(&path).map_err(failed)?;
     let mut server = std::process::Command::new(std::env::current_exe().map_err(failed)?)
         .args(&command.arguments)
@@ -131,7 +132,11 @@ pub(crate) async fn detach(name: &str, command: &ServerCommand) -> Result<ExitCo
         if let Some(status) = server.try_wait().map_err(failed)? {
             let _ignored = fs::remove_file(&path);
             let problem = printed.trim().trim_start_matches("error: ").to_owned();
-            return Err(if status.code() == Some(2) { bad_input(problem) } else { infrastructure(problem) });
+            return Err(if status.code() == Some(2) {
+                Failure::bad_input(problem)
+            } else {
+                Failure::infrastructure(problem)
+            });
         }
         tokio::time::sleep(POLL_INTERVAL).await;
     }

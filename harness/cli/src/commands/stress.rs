@@ -59,24 +59,22 @@ pub(crate) struct Args {
 impl Args {
     /// Returns the command that does the same on kind, without the target's arguments.
     fn kind_command(&self) -> Vec<String> {
-        let mut words = vec!["evictlab".to_owned(), "stress".to_owned()];
-        words.extend(self.selection.words());
-        words.extend(["--backend".to_owned(), "kind".to_owned()]);
-        let repeat = self.repeat.map(|repeat| ["--repeat".to_owned(), repeat.to_string()]);
-        let timeout = self
-            .timeout
-            .map(|timeout| ["--timeout".to_owned(), humantime::format_duration(timeout).to_string()]);
+        // The others only concern the output.
+        let Self { selection, backend: _, repeat, until_failure, timeout, target: _, format: _, output: _ } =
+            self;
+        let mut words = selection.command("stress");
+        words.extend(["--backend", "kind"].map(str::to_owned));
+        let repeat = repeat.map(|repeat| ["--repeat".to_owned(), repeat.to_string()]);
+        let timeout =
+            timeout.map(|timeout| ["--timeout".to_owned(), humantime::format_duration(timeout).to_string()]);
         words.extend(repeat.into_iter().chain(timeout).flatten());
-        words.extend(self.until_failure.then(|| "--until-failure".to_owned()));
+        words.extend(until_failure.then(|| "--until-failure".to_owned()));
         words
     }
 
     async fn request(&self, clock: &Clock) -> Result<RunRequest, Failure> {
-        let limit = StressLimit {
-            max_runs: self.repeat,
-            max_time: self.timeout,
-            stop_on_failure: self.until_failure,
-        };
+        let limit =
+            StressLimit { max_attempts: self.repeat, max_time: self.timeout, fail_fast: self.until_failure };
         let (repeat, command) = (Repeat::Stress(limit), self.kind_command());
         self.target.request(self.backend.into(), &self.selection, repeat, clock, command).await
     }

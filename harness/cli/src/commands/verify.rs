@@ -34,7 +34,7 @@ use crate::args::output::OutputArgs;
 use crate::args::selection::SelectionArgs;
 use crate::args::target::reject_foreign_managed_options;
 use crate::execute::{MAX_ATTEMPTS, execute, print_failures, run_directory};
-use crate::failure::{Failure, bad_input, infrastructure};
+use crate::failure::Failure;
 use crate::kind_context::KindContext;
 use crate::output::{print_json_until_interrupt, print_until_interrupt};
 
@@ -90,7 +90,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     keep: KeepArgs,
     /// Print the conclusions as JSON, and nothing else
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     json: bool,
     #[command(flatten)]
     output: OutputArgs,
@@ -103,7 +103,7 @@ impl Args {
             return Err(self.same_kubelet(&self.before.text));
         }
         if !self.selection.is_restricted() && self.runs.is_empty() {
-            return Err(bad_input(
+            return Err(Failure::bad_input(
                 "failed to select cases: none is named\nhelp: name the cases, or their issue: evictlab verify --upstream kubernetes/kubernetes#124938 --before v1.31 --after v1.32",
             ));
         }
@@ -113,11 +113,12 @@ impl Args {
 
     /// Returns the error that both arguments name this kubelet.
     fn same_kubelet(&self, kubelet: &str) -> Failure {
-        let stated = match self.before.text == self.after.text {
-            true => String::new(),
-            false => format!(" ({} and {})", self.before.text, self.after.text),
+        let stated = if self.before.text == self.after.text {
+            String::new()
+        } else {
+            format!(" ({} and {})", self.before.text, self.after.text)
         };
-        bad_input(format!(
+        Failure::bad_input(format!(
             "failed to compare kubelets: --before and --after are both {kubelet}{stated}\nhelp: name the kubelet without the change and the kubelet with it"
         ))
     }
@@ -128,9 +129,24 @@ impl Args {
 
     /// Returns the command that does the same on kind.
     fn kind_command(&self) -> String {
-        let mut words = vec!["evictlab".to_owned(), "verify".to_owned()];
-        words.extend(self.selection.words());
-        for (name, kubelet) in [("--before", &self.before), ("--after", &self.after)] {
+        // Images and other options of kind are not valid with the model, and those of the model not
+        // on kind. The others only concern the output.
+        let Self {
+            selection,
+            before,
+            after,
+            images: _,
+            runs: _,
+            backend: _,
+            output_dir: _,
+            embedded: _,
+            new_cluster: _,
+            keep: _,
+            json: _,
+            output: _,
+        } = self;
+        let mut words = selection.command("verify");
+        for (name, kubelet) in [("--before", before), ("--after", after)] {
             words.extend([name.to_owned(), kubelet.text.clone()]);
         }
         words.extend(["--backend".to_owned(), "kind".to_owned()]);
@@ -154,7 +170,7 @@ impl Args {
             ManagedBackend::Kind => self.prepare_kind(&run, &catalog).await?,
         };
         let [before, after] = &kubelets[..] else {
-            return Err(infrastructure("failed to resolve the kubelets: expected two"));
+            return Err(Failure::infrastructure("failed to resolve the kubelets: expected two"));
         };
         if is_same(before, after) {
             return Err(self.same_kubelet(&before.version.to_string()));
@@ -182,11 +198,11 @@ impl Args {
         };
         let kind = KindContext::connect().await?;
         let kubelets = self.images.resolve(&kind.docker, catalog, &self.specs()).await?;
-        let environment = environment(&kind.docker).await.map_err(infrastructure)?;
-        let host = HostInfo::of_docker(&kind.docker).await.map_err(infrastructure)?;
+        let environment = environment(&kind.docker).await.map_err(Failure::infrastructure)?;
+        let host = HostInfo::of_docker(&kind.docker).await.map_err(Failure::infrastructure)?;
         let backend = Backend::Kind(kind.backend(run, kubelets.clone(), clusters, self.keep.keep()).await?);
         if backend.plans().len() > 1 {
-            return Err(bad_input(format!(
+            return Err(Failure::bad_input(format!(
                 "failed to create a cluster with {} and {}: an API server supports kubelets up to three minors older than itself\nhelp: find the version where the verdict changes with `evictlab bisect`",
                 self.before.text, self.after.text
             )));
@@ -214,11 +230,11 @@ fn recipes(
     catalog: &ImageCatalog,
 ) -> BTreeMap<String, Result<Recipe, String>> {
     let Some(host) = host else { return BTreeMap::new() };
-    let of = |case: &Arc<LoadedCase>| {
+    let recipe_by_id = |case: &Arc<LoadedCase>| {
         let recipe = recipe(case, kubelets, host, &|image| catalog.case_image(image));
         (case.id(), recipe.map_err(|error| error.to_string()))
     };
-    cases.iter().map(of).collect()
+    cases.iter().map(recipe_by_id).collect()
 }
 
 /// Runs the cases on both kubelets and writes the document. Simulated time requires a paused
@@ -228,7 +244,7 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
         return verify_recorded(args);
     }
     // Signals are handled before any resource is created.
-    let interrupt = Interrupt::listen().map_err(infrastructure)?;
+    let interrupt = Interrupt::listen().map_err(Failure::infrastructure)?;
     let clock = BackendName::from(args.backend).clock();
     let Some(prepared) = interrupt.or_none(args.prepare(&clock)).await else {
         return Err(Failure::interrupted());
@@ -252,7 +268,7 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
     Ok(exit_code_of(finished.exit_code, &conclusions).into())
 }
 
-/// Returns true if two arguments were resolved to one kubelet.
+/// Returns whether two arguments were resolved to one kubelet.
 fn is_same(before: &Kubelet, after: &Kubelet) -> bool {
     let identity =
         |kubelet: &Kubelet| (kubelet.version.clone(), kubelet.image.clone(), kubelet.binary.clone());
@@ -262,21 +278,24 @@ fn is_same(before: &Kubelet, after: &Kubelet) -> bool {
 /// Merges recorded runs, and writes the document about them.
 fn verify_recorded(args: &Args) -> Result<ExitCode, Failure> {
     args.check()?;
-    let merge = Merge::read(&args.runs, None).map_err(bad_input)?;
+    let merge = Merge::read(&args.runs, None).map_err(Failure::bad_input)?;
     let labels = merge.kubelets();
     let side = |kubelet: &KubeletArg| {
         ComparedKubelet::recorded(&kubelet.text, &labels).ok_or_else(|| {
             let (text, labels) = (&kubelet.text, labels.join(", "));
-            bad_input(format!("failed to find kubelet {text} in the runs\nhelp: their kubelets are {labels}"))
+            Failure::bad_input(format!(
+                "failed to find kubelet {text} in the runs\nhelp: their kubelets are {labels}"
+            ))
         })
     };
     let sides = [side(&args.before)?, side(&args.after)?];
     if sides[0].label == sides[1].label {
         return Err(args.same_kubelet(&sides[0].label));
     }
-    let selected = match args.selection.is_restricted() {
-        true => Some(args.cases()?.iter().map(|case| case.id()).collect::<BTreeSet<String>>()),
-        false => None,
+    let selected = if args.selection.is_restricted() {
+        Some(args.cases()?.iter().map(|case| case.id()).collect::<BTreeSet<String>>())
+    } else {
+        None
     };
     let run_dir = run_directory(args.output_dir.as_deref())?;
     let compared: Vec<String> = sides.iter().map(|side| side.label.clone()).collect();
@@ -291,7 +310,8 @@ fn verify_recorded(args: &Args) -> Result<ExitCode, Failure> {
     let (report, conclusions) = VerifyReport::new(run_dir.clone(), context);
     let needs_evidence = |id: &CaseId| compared.contains(&id.kubelet) && cases.contains(&id.suite_and_case());
     let report: Box<dyn Report> = Box::new(report.of_cases(Some(cases.clone())));
-    let finished = replay_recorded(run_dir.path(), needs_evidence, vec![report]).map_err(infrastructure)?;
+    let finished =
+        replay_recorded(run_dir.path(), needs_evidence, vec![report]).map_err(Failure::infrastructure)?;
     print_failures(&finished);
     let conclusions = conclusions.all();
     print_conclusions(args, &conclusions, &run_dir, &InterruptStage::default())?;

@@ -23,7 +23,7 @@ use tokio::time::sleep;
 use crate::args::existing::{AccessArgs, existing_failure};
 use crate::args::output::ColorArgs;
 use crate::args::values::{socket_address, whole_number};
-use crate::failure::{Failure, bad_input, infrastructure};
+use crate::failure::Failure;
 use crate::messages::print_stderr;
 use crate::output::VisibleWriter;
 
@@ -82,8 +82,9 @@ pub(crate) struct Args {
     /// Print the current state and exit
     #[arg(long)]
     once: bool,
-    /// Print a JSON array of nodes with all of their pods instead of a table
-    #[arg(long, requires = "once")]
+    /// With --once: print a JSON array of nodes with all of their pods instead of a table
+    // A conflict of --once would end the requirement.
+    #[arg(long, requires = "once", conflicts_with = "metrics")]
     json: bool,
     #[command(flatten)]
     color: ColorArgs,
@@ -105,7 +106,7 @@ fn interval(text: &str) -> Result<Duration, String> {
 
 /// Watches until an interrupt, or prints the state once.
 pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
-    let interrupt = Interrupt::listen().map_err(infrastructure)?;
+    let interrupt = Interrupt::listen().map_err(Failure::infrastructure)?;
     let metrics_requests = match args.metrics {
         Some(address) => Some(listen(address).await?),
         None => None,
@@ -121,7 +122,7 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
     // clean up.
     let (stop, status) =
         (interrupt.stop.clone(), if args.once { exit_code::INTERRUPTED } else { exit_code::SUCCESS });
-    let (keyboard, keys) = keyboard(args).map_err(infrastructure)?.unzip();
+    let (keyboard, keys) = keyboard(args).map_err(Failure::infrastructure)?.unzip();
     let restore = keyboard.as_ref().map(Keyboard::restorer);
     tokio::spawn(async move {
         stop.cancelled().await;
@@ -130,9 +131,10 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
         exit(status.into());
     });
     let inputs = WatchInputs { metrics_requests, keys };
-    let result = match args.once {
-        true => interrupt.stop.run_until_cancelled(print_once(args, &client, &options)).await,
-        false => Some(watch_until_interrupted(args, (&client, &options), inputs, &interrupt).await),
+    let result = if args.once {
+        interrupt.stop.run_until_cancelled(print_once(args, &client, &options)).await
+    } else {
+        Some(watch_until_interrupted(args, (&client, &options), inputs, &interrupt).await)
     };
     match result {
         None => Err(Failure::interrupted()),
@@ -141,7 +143,7 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
         Some(Err(WatchError::Output(error))) if error.kind() == ErrorKind::BrokenPipe => {
             Ok(ExitCode::SUCCESS)
         }
-        Some(Err(WatchError::Output(error))) => Err(infrastructure(WatchError::Output(error))),
+        Some(Err(WatchError::Output(error))) => Err(Failure::infrastructure(WatchError::Output(error))),
         Some(Err(WatchError::Cluster(error))) => Err(existing_failure(error)),
     }
 }
@@ -161,9 +163,9 @@ async fn print_once(args: &Args, client: &ClusterClient, options: &WatchOptions)
 
 /// Serves metrics at an address, and prints it: port 0 is a free one.
 async fn listen(address: SocketAddr) -> Result<MetricsRequests, Failure> {
-    let failed = |error| bad_input(format!("failed to listen on {address}: {error}"));
+    let failed = |error| Failure::bad_input(format!("failed to listen on {address}: {error}"));
     let listener = TcpListener::bind(address).await.map_err(failed)?;
-    let address = listener.local_addr().map_err(infrastructure)?;
+    let address = listener.local_addr().map_err(Failure::infrastructure)?;
     print_stderr(format_args!("metrics: http://{address}/metrics"));
     Ok(serve_metrics(listener))
 }

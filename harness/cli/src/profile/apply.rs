@@ -5,6 +5,7 @@ use std::ffi::OsString;
 
 use clap::parser::ValueSource;
 use clap::{Command, Id};
+use clap_complete::engine::CompletionCandidate;
 
 use super::error::ProfileError;
 use super::file::ProfileFile;
@@ -35,6 +36,15 @@ pub(crate) fn with_profile(
         .iter()
         .fold(command, |command, setting| with_default(command, &setting.path, &setting.id, &setting.values));
     Ok(with_negations(command))
+}
+
+/// Returns the names of the profiles for the shell's completion; none of an invalid file.
+pub(crate) fn candidates() -> Vec<CompletionCandidate> {
+    let Ok(Some(file)) = ProfileFile::find() else { return Vec::new() };
+    let Ok(table) = file.table() else { return Vec::new() };
+    let profiles = table.get("profile").and_then(|profiles| profiles.get_ref().as_table());
+    let names = profiles.into_iter().flat_map(|profiles| profiles.keys());
+    names.map(|name| CompletionCandidate::new(name.get_ref().to_string())).collect()
 }
 
 /// Returns the file of the profiles as the user opens it, and the options of the selected profile.
@@ -111,7 +121,7 @@ impl StatedArguments {
         }
     }
 
-    /// Returns true if one of the arguments is the option of a setting, its negation, or cannot be
+    /// Returns whether one of the arguments is the option of a setting, its negation, or cannot be
     /// used with it.
     fn precede(&self, command: &Command, setting: &Setting) -> bool {
         let Some(ids) = self.0.get(&setting.path) else { return false };

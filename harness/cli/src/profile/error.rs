@@ -31,7 +31,7 @@ pub(crate) enum ProfileError {
     },
     /// A profile is named, but the file does not exist.
     #[error(
-        "failed to find profile `{0}`: no evictlab.toml in this directory or its parents up to the root of the repository"
+        "failed to find profile `{0}`: no evictlab.toml in this directory or its parents up to the root of the repository\nhelp: create the file with a table [profile.{0}], or remove --profile and EVICTLAB_PROFILE"
     )]
     NoFile(String),
 }

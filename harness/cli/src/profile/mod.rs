@@ -12,7 +12,7 @@ mod permitted;
 mod schema;
 mod settings;
 
-pub(crate) use apply::with_profile;
+pub(crate) use apply::{candidates, with_profile};
 pub(crate) use file::FILE;
 pub(crate) use origin::removal;
 pub(crate) use schema::profile_schema;

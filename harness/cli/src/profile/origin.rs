@@ -23,8 +23,9 @@ pub(super) fn record(file: String, options: BTreeMap<String, bool>) {
 pub(crate) fn removal(option: &str) -> Option<String> {
     let Origin { file, options } = ORIGIN.get()?;
     let long = option.strip_prefix("--")?;
-    Some(match options.get(long)? {
-        true => format!("{file} states {long}: unset it with --no-{long}"),
-        false => format!("{file} states {long}: remove it there"),
+    Some(if *options.get(long)? {
+        format!("{file} states {long}: unset it with --no-{long}")
+    } else {
+        format!("{file} states {long}: remove it there")
     })
 }

@@ -35,12 +35,12 @@ fn find_option<'a>(command: &'a Command, name: &str) -> Option<&'a Arg> {
     command.get_arguments().find(has_name).filter(|arg| arg.get_long().and_then(allowed_values).is_some())
 }
 
-/// Returns true if the values of an option are `true` and `false`.
+/// Returns whether the values of an option are `true` and `false`.
 pub(super) fn is_flag(arg: &Arg) -> bool {
     !arg.get_action().takes_values()
 }
 
-/// Returns true if an option may be stated without its value, as `--baseline`.
+/// Returns whether an option may be stated without its value, as `--baseline`.
 pub(super) fn has_optional_value(arg: &Arg) -> bool {
     !is_flag(arg) && arg.get_num_args().is_some_and(|count| count.min_values() == 0)
 }
@@ -62,7 +62,7 @@ pub(super) fn subcommand_at<'a>(command: &'a Command, path: &[String]) -> Option
     path.iter().try_fold(command, |command, name| command.find_subcommand(name))
 }
 
-/// Returns true if two arguments of a command, by their IDs, exclude each other.
+/// Returns whether two arguments of a command, by their IDs, exclude each other.
 pub(super) fn are_exclusive(command: &Command, one: &str, other: &str) -> bool {
     let excludes = |one: &str, other: &str| {
         let arg = command.get_arguments().find(|arg| arg.get_id().as_str() == one);
@@ -87,20 +87,20 @@ pub(super) struct Setting {
 }
 
 impl Setting {
-    /// Returns true if this setting selects a backend with real kubelets: there, cases, kubelets
+    /// Returns whether this setting selects a backend with real kubelets: there, cases, kubelets
     /// and images of the repository could run as privileged containers.
     fn leaves_the_model(&self) -> bool {
         self.long == "backend" && self.values.iter().any(|value| value != "embedded")
     }
 
-    /// Returns true if this setting, of a more specific profile, replaces another one.
+    /// Returns whether this setting, of a more specific profile, replaces another one.
     pub(super) fn replaces(&self, evictlab: &Command, other: &Self) -> bool {
         let conflicts = |command| self.conflicts_with(command, other);
         self.path == other.path
             && (self.id == other.id || subcommand_at(evictlab, &self.path).is_some_and(conflicts))
     }
 
-    /// Returns true if two options of a command cannot be used together.
+    /// Returns whether two options of a command cannot be used together.
     fn conflicts_with(&self, command: &Command, other: &Self) -> bool {
         let are_present = !self.values.is_empty() && !other.values.is_empty();
         are_present && are_exclusive(command, &self.id, &other.id)

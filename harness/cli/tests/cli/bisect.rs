@@ -30,6 +30,9 @@ fn finds_the_first_good_kubelet_with_one_cluster() {
     assert!(squeezed(&report).contains(table), "{report}");
     let sentence = "**v1.32.13** is the first kubelet on which message/sidecars-are-named is good; it is bad on v1.31.14.";
     assert!(report.contains(sentence) && stdout.contains(sentence), "{report}");
+    for hint in ["Run directory: ", "On real kubelets: "] {
+        assert!(!stdout.contains(hint), "a cluster is a part of the search: {stdout}");
+    }
     assert!(folder.path().join("results/latest/artifacts/cluster-1/artifacts/events.jsonl").is_file());
 }
 

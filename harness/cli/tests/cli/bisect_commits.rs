@@ -356,7 +356,7 @@ fn an_interrupted_search_continues() {
     assert_eq!(json["tested"].as_array().unwrap().len(), distinct.len(), "{json}");
 }
 
-/// The directory of a search may be a stranger's: git and evictlab run no command that it names,
+/// The directory of a search may be untrusted: git and evictlab run no command that it names,
 /// and write no file elsewhere.
 #[test]
 fn the_directory_of_a_search_runs_no_command_and_writes_nothing_elsewhere() {

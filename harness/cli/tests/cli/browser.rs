@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 const PROGRAMS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 
 /// A script that measures its page: by how many pixels it is wider than its frame, and texts with
-/// too little contrast (WCAG 2.2, 1.4.3: 4.5, large ones 3), with their colours.
+/// too little contrast (WCAG 2.2, 1.4.3: 4.5, large ones 3), with their colors.
 const PROBE: &str = r"(() => {
   const root = document.documentElement;
   const scheme = matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light';
@@ -52,7 +52,9 @@ const PROBE: &str = r"(() => {
   }
   const unnamed = [...document.querySelectorAll('input, svg[role=img], a')].filter(element =>
     !(element.textContent.trim() || element.getAttribute('aria-label') || element.labels?.length)).length;
-  parent.postMessage({scheme, tooWide: root.scrollWidth - root.clientWidth, faint: [...faint], found, unnamed}, '*');
+  const right = element => element.getBoundingClientRect().right;
+  const cut = [...document.querySelectorAll('article a')].filter(link => right(link) > right(link.closest('article'))).length;
+  parent.postMessage({scheme, cut, tooWide: root.scrollWidth - root.clientWidth, faint: [...faint], found, unnamed}, '*');
 })()";
 
 /// Collects what the pages in frames report, by the name of the frame.
@@ -161,6 +163,7 @@ fn pages_are_readable_in_a_browser() {
             assert_eq!(report["scheme"], scheme, "{name}");
             assert_eq!(report["tooWide"], 0, "{name} px, {scheme}");
             assert_eq!(report["faint"], json!([]), "{name} px, {scheme}");
+            assert_eq!(report["cut"], 0, "{name} px, {scheme}");
             assert_eq!(report["unnamed"], 0, "{name} px, {scheme}");
         }
         let found = |words: &str| reports["report at 1400"]["found"][words].as_u64().unwrap();

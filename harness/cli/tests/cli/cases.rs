@@ -116,6 +116,20 @@ fn finds_the_built_in_suites_in_any_directory() {
     assert_eq!((status, out), (0, format!("{}: no problems\n", built_in())));
 }
 
+#[test]
+fn lint_checks_the_cases_that_run_would_run() {
+    let dir = elsewhere();
+    write(&dir, "message/mine.yaml", CASE);
+    let (status, out, _) = evictlab(&dir, &["list", "message"]);
+    assert_eq!(status, 0);
+    let listed = out.lines().last().unwrap();
+    let (status, out, _) = evictlab(&dir, &["lint", "message"]);
+    assert!(status == 0 && out.starts_with(&format!("{listed}: ")), "{listed}: {out}");
+    assert!(out.ends_with("run: evictlab run message\n"), "{out}");
+    let (status, out, _) = evictlab(&dir, &["lint", "message/"]);
+    assert!(status == 0 && out.starts_with("1 case in 1 suite: "), "{out}");
+}
+
 /// `list` reads case files; commands that run cases, and `lint`, check them.
 #[test]
 fn lists_a_case_that_lint_and_run_reject() {

@@ -97,9 +97,10 @@ impl Daemon {
                 )
             }
             ("GET", ["images", "kindest", tag, "json"]) => {
-                match tag.strip_prefix("node:").is_some_and(|tag| self.tags.contains(&tag)) {
-                    true => ok(&json!({"Id": "image"})),
-                    false => (404, b"{\"message\": \"no such image\"}".to_vec()),
+                if tag.strip_prefix("node:").is_some_and(|tag| self.tags.contains(&tag)) {
+                    ok(&json!({"Id": "image"}))
+                } else {
+                    (404, b"{\"message\": \"no such image\"}".to_vec())
                 }
             }
             ("POST", ["images", "create"]) => {

@@ -80,7 +80,7 @@ fn a_plan_in_text_has_reasons_and_an_estimate() {
         evictlab(dir.path(), &["run", "message", "limits", "--kubelet", "v1.28", "--dry-run"]);
     assert_eq!(status, 0, "{text}");
     assert!(text.contains("CLUSTER") && text.contains("v1-28-worker"), "{text}");
-    let skipped = text.split_once("skipped: it applies to kubelets >=1.29\n").map_or("", |(_, rest)| rest);
+    let skipped = text.split_once("skipped: requires kubelets >=1.29\n").map_or("", |(_, rest)| rest);
     let group = skipped.split("\n\n").next().unwrap_or_default();
     assert!(group.contains("  limits/sidecar-own on v1.28.15\n"), "{text}");
     assert!(text.contains("on 1 kubelet, ") && text.contains("real time unknown: no earlier run"), "{text}");

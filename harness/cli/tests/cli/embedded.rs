@@ -251,10 +251,8 @@ expect:
     let arguments = names.map(|name| {
         let has_image = name == names[0];
         // Cases with a configuration of their own run in this order.
-        let node = match has_image {
-            true => "node: {unused-image: 32Mi}",
-            false => "kubelet-config: {imageMinimumGCAge: 3s}",
-        };
+        let node =
+            if has_image { "node: {unused-image: 32Mi}" } else { "kubelet-config: {imageMinimumGCAge: 3s}" };
         let path = folder.path().join(format!("{name}.yaml"));
         fs::write(&path, format!("name: {name}{REST}{has_image}}}]\n{node}\n")).unwrap();
         path.to_str().unwrap().to_owned()

@@ -29,9 +29,10 @@ fn project() -> PathBuf {
 }
 
 fn files(path: &Path, found: &mut Vec<PathBuf>) {
-    match path.is_dir() {
-        true => fs::read_dir(path).unwrap().for_each(|entry| files(&entry.unwrap().path(), found)),
-        false => found.push(path.to_owned()),
+    if path.is_dir() {
+        fs::read_dir(path).unwrap().for_each(|entry| files(&entry.unwrap().path(), found))
+    } else {
+        found.push(path.to_owned())
     }
 }
 

@@ -139,11 +139,11 @@ fn runs_cases_on_unchanged_nodes_and_leaves_nothing() {
         assert_eq!(ended, "passed", "its pods get limits: {why}");
         let [node, ended, why] = verdict("sidecars-are-named", kubelet);
         assert_eq!([node.as_str(), &ended], ["", "skipped"]);
-        assert_eq!(why, "the case puts a node under pressure, which takes --allow-disruption");
+        assert_eq!(why, "the case puts a node under pressure, which requires --allow-disruption");
         let [_, ended, why] = verdict("soft-threshold-message", kubelet);
         assert_eq!(ended, "skipped");
         assert!(
-            why.contains("not done on an existing cluster: evictionMaxPodGracePeriod: requested 6"),
+            why.contains("not supported on existing clusters: evictionMaxPodGracePeriod: requested 6"),
             "{why}"
         );
     }

@@ -159,6 +159,10 @@ fn candidates(words: &[&str]) -> Vec<String> {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("mine.yaml"), "").unwrap();
     fs::write(dir.path().join("mine.txt"), "").unwrap();
+    fs::write(dir.path().join("evictlab.toml"), "[profile.nightly]\n").unwrap();
+    fs::write(dir.path().join("kubeconfig"), "contexts: [{name: staging}]").unwrap();
+    fs::create_dir_all(dir.path().join("results/2026-11-21T09-30-12Z/artifacts")).unwrap();
+    fs::create_dir_all(dir.path().join("results/notes")).unwrap();
     let state = dir.path().join("state");
     fs::create_dir(&state).unwrap();
     fs::set_permissions(&state, fs::Permissions::from_mode(0o700)).unwrap();
@@ -166,7 +170,7 @@ fn candidates(words: &[&str]) -> Vec<String> {
     fs::write(state.join("lab.json"), serde_json::to_string(&record).unwrap()).unwrap();
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_evictlab"));
     command.current_dir(dir.path()).env_remove("EVICTLAB_CASES").env("COMPLETE", "bash");
-    command.env("EVICTLAB_STATE_DIR", &state);
+    command.env("EVICTLAB_STATE_DIR", &state).env("KUBECONFIG", dir.path().join("kubeconfig"));
     command.env("_CLAP_IFS", "\n").env("_CLAP_COMPLETE_INDEX", words.len().to_string());
     let output = command.args(["--", "evictlab"]).args(words).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -187,5 +191,15 @@ fn completion_knows_cases_labels_and_kubelets() {
     assert_eq!(candidates(&["cluster", "delete", "l"]), ["lab"]);
     assert_eq!(candidates(&["run", "--cluster", "l"]), ["lab"]);
     assert_eq!(candidates(&["run", "--defect", "limits-h"]), ["limits-halved"]);
+    assert_eq!(
+        candidates(&["list", "--upstream", "kubernetes/kubernetes#12493"]),
+        ["kubernetes/kubernetes#124938"]
+    );
+    assert_eq!(candidates(&["run", "--fault", "mi"]), ["mine.yaml"]);
+    assert_eq!(candidates(&["run", "--profile", ""]), ["nightly"]);
+    assert_eq!(candidates(&["watch", "--context", ""]), ["staging"]);
+    let run = "results/2026-11-21T09-30-12Z";
+    assert_eq!(candidates(&["report", "resul"]), [run]);
+    assert_eq!(candidates(&["run", "--rerun-failed=res"]), [format!("--rerun-failed={run}")]);
     assert!(candidates(&["run", "--dry"]).contains(&"--dry-run".to_owned()));
 }

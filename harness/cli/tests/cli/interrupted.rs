@@ -115,3 +115,23 @@ fn mutants_end_by_a_signal() {
     assert_eq!(code, Some(130), "{text}");
     assert!(text.contains("error: interrupted\n"), "{text}");
 }
+
+/// A measurement ends its process and removes its files.
+#[test]
+fn an_interrupt_ends_a_measurement() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_evictlab"));
+    command.args(["bench", "--backend", "embedded"]).current_dir(folder.path());
+    command.env("TMPDIR", folder.path()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let bench = command.spawn().unwrap();
+    let files = || fs::read_dir(folder.path()).unwrap().count();
+    let began = Instant::now();
+    while files() == 0 && began.elapsed() < Duration::from_secs(300) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    kill_process(Pid::from_child(&bench), Signal::INT).unwrap();
+    let (code, text) = wait(bench);
+    assert_eq!(code, Some(130), "{text}");
+    assert!(text.contains("error: interrupted"), "{text}");
+    assert_eq!(files(), 0, "{text}");
+}

@@ -81,7 +81,7 @@ fn the_kustomize_base_is_what_the_command_prints() {
 fn rejects_what_a_job_cannot_run() {
     let folder = tempfile::tempdir().unwrap();
     let selected = ["--node-selector", "a=b"];
-    let rows: [(&[&str], &str); 8] = [
+    let rows: [(&[&str], &str); 10] = [
         (&["message"], "failed to select the nodes under test: --node-selector is missing\nhelp: label them"),
         (
             &["./mine.yaml", "--node-selector", "a=b"],
@@ -108,11 +108,22 @@ fn rejects_what_a_job_cannot_run() {
             &["message", "--node-selector", "a=b", "--", "--backend", "kind"],
             "failed to parse the options of the runs: the argument '--backend",
         ),
+        (
+            &["message", "--node-selector", "a=b", "--", "--repeet", "2"],
+            "unexpected argument '--repeet' found\n  tip: a similar argument exists: '--repeat'\nhelp: see `evictlab run --help`",
+        ),
+        (
+            &["message", "--node-selector", "a=b", "--", "--evidence", "some"],
+            "invalid value 'some' for '--evidence <WHICH>'\n  [possible values: all, failures]\nhelp: see",
+        ),
     ];
     for (arguments, expected) in rows {
         let (status, _, error) = run(folder.path(), &[&["job", "manifest"], arguments].concat());
         assert!(status == 2 && error.contains(expected), "{arguments:?}: {error}");
     }
+    let (status, help, error) =
+        run(folder.path(), &["job", "manifest", "message", "--node-selector", "a=b", "--", "--help"]);
+    assert!(status == 0 && help.contains("Run cases on one or more kubelets"), "{help}{error}");
     let (status, _, error) = run(folder.path(), &["job", "worker", "--indexes", "2"]);
     assert!(status == 2 && error.contains("EVICTLAB_JOB is not set"), "{error}");
     let (_, printed, _) = run(

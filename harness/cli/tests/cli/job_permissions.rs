@@ -163,7 +163,7 @@ fn the_role_of_a_job_is_sufficient_and_minimal() {
     let router: Router = cluster.router().layer(from_fn(move |request: Request, next: Next| {
         authorize(of_server.clone(), recorded.clone(), request, next)
     }));
-    runtime.spawn(async move { cluster.live().await });
+    runtime.spawn(async move { cluster.drive().await });
     runtime.spawn(async move { axum::serve(listener, router).await });
     let output = Command::new(env!("CARGO_BIN_EXE_evictlab"))
         .current_dir(folder.path())

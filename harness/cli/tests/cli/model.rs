@@ -37,12 +37,11 @@ fn files(folder: &Path) -> BTreeMap<PathBuf, String> {
     let mut folders = vec![folder.to_owned()];
     while let Some(next) = folders.pop() {
         for entry in fs::read_dir(next).unwrap().map(|entry| entry.unwrap().path()) {
-            match entry.is_dir() {
-                true => folders.push(entry),
-                false => {
-                    let text = fs::read_to_string(&entry).unwrap();
-                    all.insert(entry.strip_prefix(folder).unwrap().to_owned(), text);
-                }
+            if entry.is_dir() {
+                folders.push(entry)
+            } else {
+                let text = fs::read_to_string(&entry).unwrap();
+                all.insert(entry.strip_prefix(folder).unwrap().to_owned(), text);
             }
         }
     }

@@ -42,13 +42,13 @@ fn json_output_is_the_event_stream() {
     let short = output(&folder, &["--json"], &[]);
     let kinds = |text: &str| -> Vec<Discriminant<RunEventKind>> {
         let event = |line: &str| serde_json::from_str::<RunEvent>(line).unwrap();
-        text.lines().map(|line| discriminant(&event(line).what)).collect()
+        text.lines().map(|line| discriminant(&event(line).kind)).collect()
     };
     assert_eq!(kinds(&short), kinds(&events));
 }
 
 #[test]
-fn short_options_and_colours_are_the_same_in_every_command() {
+fn short_options_and_colors_are_the_same_in_every_command() {
     let evictlab = |arguments: &[&str]| {
         let output = Command::new(env!("CARGO_BIN_EXE_evictlab")).args(arguments).output().unwrap();
         String::from_utf8(output.stdout).unwrap()
@@ -74,7 +74,7 @@ fn short_options_and_colours_are_the_same_in_every_command() {
 }
 
 #[test]
-fn actions_get_groups_and_colours_on_request() {
+fn actions_get_groups_and_colors_on_request() {
     let folder = tempfile::tempdir().unwrap();
     let github = output(&folder, &["--color", "always"], &[("GITHUB_ACTIONS", "true")]);
     assert!(github.contains("\n::stop-commands::evictlab-") && github.contains('\x1b'), "{github}");
@@ -83,11 +83,11 @@ fn actions_get_groups_and_colours_on_request() {
 }
 
 #[test]
-fn other_commands_get_colours_on_request() {
+fn other_commands_get_colors_on_request() {
     const MESSAGE: &str = "The node was low on resource: memory. Threshold quantity: 100Mi, available: 52Mi.";
     let folder = tempfile::tempdir().unwrap();
     // Standard output, and standard error of a command that fails.
-    for (arguments, coloured) in [
+    for (arguments, colored) in [
         (&["list", "message"][..], "\x1b[1m SUITE"),
         (&["explain", MESSAGE], "\x1b[1mA pod\x1b[0m"),
         (&["lint", "no-such-suite"], "\x1b[31merror:\x1b[0m"),
@@ -99,10 +99,10 @@ fn other_commands_get_colours_on_request() {
             [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap()).concat()
         };
         let always = text(&[], "always");
-        assert!(always.contains(coloured), "{arguments:?}: {always:?}");
+        assert!(always.contains(colored), "{arguments:?}: {always:?}");
         for plain in [text(&[], "auto"), text(&[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")], "auto")] {
             assert!(!plain.contains('\x1b'), "{arguments:?}: {plain:?}");
         }
-        assert!(text(&[("CLICOLOR_FORCE", "1")], "auto").contains(coloured), "{arguments:?}");
+        assert!(text(&[("CLICOLOR_FORCE", "1")], "auto").contains(colored), "{arguments:?}");
     }
 }

@@ -39,6 +39,8 @@ fn renders_a_run_as_a_page() {
     for part in ["memory.available", "evicted", "starved_resource", "a model", "Pods as created"] {
         assert!(page.contains(part), "{part}");
     }
+    // Events without their metadata.
+    assert!(page.contains("<th>last seen</th>") && !page.contains("involvedObject"), "events are a table");
     // Every case links to its files, from the page beside them and from another place.
     let other = evictlab(&folder, &["report", "results/latest", "--output", "page.html"]);
     assert_eq!(text(&other.stdout), "page.html\n");

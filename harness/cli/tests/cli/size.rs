@@ -68,7 +68,7 @@ impl LargeCluster {
         let router: Router = cluster.router().layer(from_fn(fail));
         let router =
             router.layer(from_fn(move |request: Request, next: Next| count(counted.clone(), request, next)));
-        runtime.spawn(async move { cluster.live().await });
+        runtime.spawn(async move { cluster.drive().await });
         runtime.spawn(async move { axum::serve(listener, router).await });
         Self { folder, requests, _runtime: runtime }
     }

@@ -1,4 +1,4 @@
-//! Text of strangers that commands print: no control characters, and no commands to GitHub.
+//! Untrusted text that commands print: no control characters, and no commands to GitHub.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -62,7 +62,7 @@ fn descriptions_of_cases_are_harmless() {
 }
 
 /// Makes a run on kind, of one case on one kubelet, that has no verdict.
-fn run_of_a_stranger(folder: &Path, kubelet: &str, path: Option<&str>) {
+fn untrusted_run(folder: &Path, kubelet: &str, path: Option<&str>) {
     let mut case = json!({"suite": "message", "case": "requests-decide", "about": "", "labels": [], "upstream": [], "file": "message/requests-decide.yaml"});
     if let Some(path) = path {
         case["path"] = path.into();
@@ -87,7 +87,7 @@ fn results_run_no_program_and_load_no_file() {
         ("v1.31.14", Some("mine.yaml"), "mine.yaml"),
     ];
     for (kubelet, path, named) in rows {
-        run_of_a_stranger(folder.path(), kubelet, path);
+        untrusted_run(folder.path(), kubelet, path);
         let mut command = Command::new(env!("CARGO_BIN_EXE_evictlab"));
         command.current_dir(folder.path()).env_remove("EVICTLAB_CASES");
         // The program would run before Docker is needed.

@@ -146,7 +146,10 @@ fn rejects_invalid_input_before_the_run() {
             "failed to compare kubelets: --before and --after are both v1.31",
         ),
         (&["--upstream", "a/b#1", "--before", "v1.31", "--after", "v1.32"], "refers to a/b#1"),
-        (&["--upstream", "124938", "--before", "v1.31", "--after", "v1.32"], "owner/repository#number"),
+        (
+            &["--upstream", "kubernetes/124938", "--before", "v1.31", "--after", "v1.32"],
+            "owner/repository#number",
+        ),
         (&["message", "--before", "v1.31", "--after", "v1.32", "--keep"], "--keep requires --backend kind"),
         (&["message", "--before", "v1.31", "--after", "v1.99"], "v1.99"),
     ] {

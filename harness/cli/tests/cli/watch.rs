@@ -50,7 +50,7 @@ impl Lab {
         let kubeconfig = access.kubeconfig(listener.local_addr().unwrap());
         fs::write(folder.path().join("kubeconfig"), kubeconfig).unwrap();
         let (living, serving) = (cluster.clone(), cluster.clone());
-        runtime.spawn(async move { living.live().await });
+        runtime.spawn(async move { living.drive().await });
         runtime.spawn(async move { serving.serve(listener, &access).await });
         let lab = Self { cluster, folder, runtime };
         let configuration = json!({"evictionHard": {"memory.available": "1500Mi"}, "kernelMemcgNotification": true,
@@ -188,7 +188,7 @@ fn predicts_and_reports_an_eviction() {
     watch.until(&["condition  ", "MemoryPressure: kubelet has insufficient memory available"]);
     assert!(
         !watch.lines_so_far.join("\n").contains('\x1b'),
-        "colours without a terminal: {:?}",
+        "colors without a terminal: {:?}",
         watch.lines_so_far
     );
     assert_eq!(watch.interrupt(), 0);
@@ -200,7 +200,7 @@ fn reports_unusable_input() {
     let kubeconfig = fs::read_to_string(lab.path("kubeconfig")).unwrap();
     fs::write(lab.path("denied"), kubeconfig.replace("s3cret", "guess")).unwrap();
     let denied = lab.path("denied").display().to_string();
-    let rows: [(&[&str], i32, &str); 7] = [
+    let rows: [(&[&str], i32, &str); 8] = [
         (&["worker", "nobody"], 2, "no node is named nobody\nhelp: its nodes are worker"),
         (&["--once", "nobody"], 2, "no node is named nobody\nhelp: its nodes are worker"),
         (&["--node-selector", "pool=none"], 2, "failed to select nodes with selector pool=none: no node of "),
@@ -208,6 +208,7 @@ fn reports_unusable_input() {
         (&["--signal", "memory"], 2, "possible values: memory.available, allocatableMemory.available"),
         (&["--interval", "1ms"], 2, "the interval must be at least 200ms"),
         (&["--json"], 2, "--once"),
+        (&["--json", "--metrics", "127.0.0.1:0"], 2, "cannot be used with"),
     ];
     for (arguments, code, says) in rows {
         let (status, out, error) = lab.output(arguments);

@@ -13,13 +13,13 @@ const WRONG_EXPECTATIONS: [(&str, &str, &str, &str); 12] = [
         "ranking/over-request-first",
         "evicted: [over]",
         "evicted: [within]",
-        "who is evicted: expected evicted: within",
+        "evicted pods: expected evicted: within",
     ),
     (
         "ranking/priority-breaks-ties",
         "evicted: [low]",
         "evicted: [high]",
-        "who is evicted: expected evicted: high",
+        "evicted pods: expected evicted: high",
     ),
     (
         "limits/hard-grace",
@@ -37,7 +37,7 @@ const WRONG_EXPECTATIONS: [(&str, &str, &str, &str); 12] = [
         "message/ephemeral-resources-are-refused",
         "Forbidden: cannot be set",
         "Forbidden: must not be set",
-        "the API refuses it: expected 422 Invalid: Pod \"plain\" is invalid: spec.ephemeralContainers[0].resources: Forbidden: must not",
+        "API rejection: expected 422 Invalid: Pod \"plain\" is invalid: spec.ephemeralContainers[0].resources: Forbidden: must not",
     ),
     (
         "message/sidecars-are-named",

@@ -62,9 +62,10 @@ impl Place {
         let file = fs::File::create(&said).unwrap();
         // `timeout` sends the signal to all processes of the shell, as a terminal does.
         let mut command = self.command("timeout");
-        command.args(match block.endless {
-            true => ["--signal=INT", "--preserve-status", INTERRUPT_AFTER, "bash"],
-            false => ["--signal=TERM", "--kill-after=10s", TIME_LIMIT, "bash"],
+        command.args(if block.endless {
+            ["--signal=INT", "--preserve-status", INTERRUPT_AFTER, "bash"]
+        } else {
+            ["--signal=TERM", "--kill-after=10s", TIME_LIMIT, "bash"]
         });
         let served = block.needs.iter().any(|need| need == "served").then(Served::new);
         if let Some(served) = &served {

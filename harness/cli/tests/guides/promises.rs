@@ -51,10 +51,7 @@ fn rows_without_test(guide: &str) -> Vec<&str> {
     let mut rows = Vec::new();
     for line in guide.lines() {
         let is_row = line.starts_with('|');
-        has_tests = match is_row {
-            true => has_tests || line.trim_end().ends_with("| test |"),
-            false => false,
-        };
+        has_tests = if is_row { has_tests || line.trim_end().ends_with("| test |") } else { false };
         let is_head = line.trim_end().ends_with("| test |") || line.contains("| --- |");
         if is_row && has_tests && !is_head && named_tests(line).is_empty() {
             rows.push(line);

@@ -135,7 +135,7 @@ fn results(ended: &Ended) -> Vec<(CaseId, Arc<CaseResult>)> {
     let events = fs::read_to_string(ended.run_dir.join("artifacts/events.jsonl")).unwrap_or_default();
     // A kill may cut the last line.
     let events = events.lines().filter_map(|line| serde_json::from_str::<RunEvent>(line).ok());
-    let results = events.filter_map(|event| match event.what {
+    let results = events.filter_map(|event| match event.kind {
         RunEventKind::CaseEnded { id, result, .. } => Some((id, result)),
         _ => None,
     });

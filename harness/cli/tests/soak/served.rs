@@ -180,13 +180,12 @@ fn command(place: &Place, kubeconfig: &str, command: &plan::Command, run_dir: &P
             run
         }
         plan::Command::Gc { dry, elsewhere } => {
-            let mut gc = match *elsewhere && can_unshare() {
-                true => {
-                    let mut unshare = place.command("unshare");
-                    unshare.args(["--pid", "--fork", "--kill-child", evictlab]);
-                    unshare
-                }
-                false => place.command(evictlab),
+            let mut gc = if *elsewhere && can_unshare() {
+                let mut unshare = place.command("unshare");
+                unshare.args(["--pid", "--fork", "--kill-child", evictlab]);
+                unshare
+            } else {
+                place.command(evictlab)
             };
             gc.arg("gc").args(existing).args(dry.then_some("--dry-run"));
             gc

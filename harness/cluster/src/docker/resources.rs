@@ -36,9 +36,10 @@ impl Docker {
         if inspected.state.and_then(|state| state.paused).unwrap_or(false) == paused {
             return Ok(());
         }
-        let done = match paused {
-            true => self.api().pause_container(container).await,
-            false => self.api().unpause_container(container).await,
+        let done = if paused {
+            self.api().pause_container(container).await
+        } else {
+            self.api().unpause_container(container).await
         };
         done.map_err(|source| DockerError::request(operation, source))
     }

@@ -57,9 +57,10 @@ impl EmbeddedOptions {
         let mut names = Vec::new();
         for (index, kubelet) in self.kubelets.iter().enumerate() {
             let is_unique = self.kubelets.iter().filter(|other| minor(other) == minor(kubelet)).count() == 1;
-            let stem = match is_unique {
-                true => format!("v{}-{}", kubelet.version.major, kubelet.version.minor),
-                false => dns_label(&kubelet.label),
+            let stem = if is_unique {
+                format!("v{}-{}", kubelet.version.major, kubelet.version.minor)
+            } else {
+                dns_label(&kubelet.label)
             };
             names.push((format!("{stem}-worker"), index));
             names.extend((2..=self.nodes).map(|nth| (format!("{stem}-worker{nth}"), index)));
@@ -169,7 +170,7 @@ impl EmbeddedBackend {
         step: &dyn Fn(&str),
     ) -> Result<EmbeddedHandle, ClusterError> {
         let cluster = self.cluster.clone();
-        let driver = AbortOnDropHandle::new(tokio::spawn(async move { cluster.live().await }));
+        let driver = AbortOnDropHandle::new(tokio::spawn(async move { cluster.drive().await }));
         let client = Client::new(self.cluster.router(), "default");
         let nodes = self.nodes(&client);
         step("waiting for the nodes");

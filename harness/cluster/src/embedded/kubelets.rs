@@ -66,19 +66,20 @@ fn version(spec: &KubeletSpec, catalog: &ImageCatalog) -> Result<KubeletVersion,
             return Err(NotModelledError::Real(format!("the kubelet {}", path.display())));
         }
     };
-    match version.major == 1 && MODELLED_MINORS.contains(&version.minor) {
-        true => Ok(version),
-        false => Err(NotModelledError::Version(match spec.source {
+    if version.major == 1 && MODELLED_MINORS.contains(&version.minor) {
+        Ok(version)
+    } else {
+        Err(NotModelledError::Version(match spec.source {
             KubeletSource::Minor(minor) => format!("v1.{minor}"),
             _ => version.to_string(),
-        })),
+        }))
     }
 }
 
 /// Newest known patch of a minor version.
 pub fn newest_patch(minor: u32, catalog: &ImageCatalog) -> KubeletVersion {
     let listed = catalog.releases(minor);
-    let last = LAST_PATCHES.iter().filter(|(of, _)| *of == minor).map(|(_, patch)| *patch);
+    let last = LAST_PATCHES.iter().filter(|(of_minor, _)| *of_minor == minor).map(|(_, patch)| *patch);
     let patch = listed.map(|version| version.patch).chain(last).max().unwrap_or(0);
     KubeletVersion { patch, ..KubeletVersion::from_minor(minor) }
 }

@@ -49,9 +49,12 @@ impl ClusterAccess {
             }
         };
         let server = config.cluster_url.to_string().trim_end_matches('/').to_owned();
-        let client = limited_client(config).map_err(|error| match is_kubeconfig {
-            true => ExistingError::kubeconfig(error),
-            false => ExistingError::service_account(error),
+        let client = limited_client(config).map_err(|error| {
+            if is_kubeconfig {
+                ExistingError::kubeconfig(error)
+            } else {
+                ExistingError::service_account(error)
+            }
         })?;
         Ok(ClusterClient { name, server, client })
     }

@@ -55,7 +55,7 @@ pub struct ExistingOptions {
     /// Maximum memory or disk of a node that a case may consume, in bytes.
     pub max_pressure_bytes: u64,
     /// Maximum number of nodes under pressure at a time.
-    pub max_starved_nodes: usize,
+    pub max_nodes_under_pressure: usize,
     /// Maximum number of nodes of each version that the run holds at a time; others are left to
     /// other runs. `None` for all that it selects.
     pub nodes_per_version: Option<usize>,
@@ -95,7 +95,7 @@ pub struct ExistingBackend {
     /// Other nodes, each with the reason that it is not used.
     excluded: Vec<String>,
     pub(crate) one_host: bool,
-    pub(crate) max_starved_nodes: usize,
+    pub(crate) max_nodes_under_pressure: usize,
     nodes_per_version: Option<usize>,
     probe_image: String,
     pub(crate) plans: Vec<ClusterPlan>,
@@ -134,7 +134,7 @@ impl ExistingBackend {
             selected,
             excluded,
             one_host,
-            max_starved_nodes: options.max_starved_nodes,
+            max_nodes_under_pressure: options.max_nodes_under_pressure,
             nodes_per_version: options.nodes_per_version,
             probe_image,
             plans,
@@ -378,10 +378,7 @@ fn select(
 fn parse_version(text: &str) -> Result<KubeletVersion, VersionError> {
     let version: KubeletVersion = text.parse()?;
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "+-._~".contains(c);
-    match version.suffix.chars().all(is_plain) {
-        true => Ok(version),
-        false => Err(VersionError(text.to_owned())),
-    }
+    if version.suffix.chars().all(is_plain) { Ok(version) } else { Err(VersionError(text.to_owned())) }
 }
 
 /// Keeps a few nodes of each version, those that may come under pressure first.
@@ -538,11 +535,10 @@ mod tests {
     fn client(code: u16, outage: Duration) -> Client {
         let began = Instant::now();
         let service = tower::service_fn(move |_: http::Request<kube::client::Body>| async move {
-            let (status, body) = match began.elapsed() < outage {
-                true => {
-                    (code, r#"{"kind":"Status","status":"Failure","message":"no","reason":"","code":401}"#)
-                }
-                false => (200, r#"{"kind":"NamespaceList","apiVersion":"v1","metadata":{},"items":[]}"#),
+            let (status, body) = if began.elapsed() < outage {
+                (code, r#"{"kind":"Status","status":"Failure","message":"no","reason":"","code":401}"#)
+            } else {
+                (200, r#"{"kind":"NamespaceList","apiVersion":"v1","metadata":{},"items":[]}"#)
             };
             http::Response::builder().status(status).body(kube::client::Body::from(body.as_bytes().to_vec()))
         });
@@ -569,7 +565,7 @@ mod tests {
             node_selector: node_selector.map(str::to_owned),
             permissions: NodePermissions::default(),
             max_pressure_bytes: 0,
-            max_starved_nodes: 1,
+            max_nodes_under_pressure: 1,
             nodes_per_version: None,
         };
         let mut nodes: Vec<ApiNode> = (0..1000).map(|nth| node(&format!("a{nth}"), "v1.32.13")).collect();
@@ -588,7 +584,7 @@ mod tests {
             node_selector: Some("pool=a".to_owned()),
             permissions: NodePermissions::default(),
             max_pressure_bytes: 0,
-            max_starved_nodes: 1,
+            max_nodes_under_pressure: 1,
             nodes_per_version: None,
         };
         let nodes: Vec<ApiNode> = (0..10)
@@ -696,7 +692,7 @@ mod tests {
         let cluster = Arc::new(evictlab_embedded::Cluster::new(options).unwrap());
         let live = cluster.clone();
         let _driver =
-            tokio_util::task::AbortOnDropHandle::new(tokio::spawn(async move { live.live().await }));
+            tokio_util::task::AbortOnDropHandle::new(tokio::spawn(async move { live.drive().await }));
         crate::node::wait_until_ready(&Client::new(cluster.router(), "default"), 1).await.unwrap();
         for (nth, code) in (0..40).flat_map(|nth| [(nth, Some(503)), (nth, None)]) {
             let client = with_outage(&cluster, nth, code);
@@ -708,7 +704,7 @@ mod tests {
                 selected: vec![SelectedNode { name: "n".to_owned(), version, external }],
                 excluded: Vec::new(),
                 one_host: false,
-                max_starved_nodes: 1,
+                max_nodes_under_pressure: 1,
                 nodes_per_version: None,
                 probe_image: "agnhost:2.52".to_owned(),
                 plans: Vec::new(),

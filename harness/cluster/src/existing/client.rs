@@ -152,9 +152,10 @@ impl ClusterClient {
     /// The names of the missing permissions.
     pub async fn permits(&self, required: &[Permission]) -> Result<(), ExistingError> {
         let missing = permissions::missing(&self.client, required).await;
-        match missing.is_empty() {
-            true => Ok(()),
-            false => Err(ExistingError::Forbidden { cluster: self.name.clone(), missing }),
+        if missing.is_empty() {
+            Ok(())
+        } else {
+            Err(ExistingError::Forbidden { cluster: self.name.clone(), missing })
         }
     }
 

@@ -216,7 +216,7 @@ mod tests {
         let cluster = evictlab_embedded::Cluster::new(options).unwrap();
         let client = Client::new(cluster.router(), "default");
         let driven = cluster.clone();
-        let driver = AbortOnDropHandle::new(tokio::spawn(async move { driven.live().await }));
+        let driver = AbortOnDropHandle::new(tokio::spawn(async move { driven.drive().await }));
         wait_until_ready(&client, 1).await.unwrap();
         let namespace = Namespace::create(&client, "r", NamespacePurpose::Pods("nodes"), Default::default())
             .await

@@ -64,10 +64,8 @@ where
     /// The client sends nothing before its future is polled.
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let changes_lease = request.method() != Method::GET && request.uri().path().starts_with(LEASES);
-        let permits = match changes_lease {
-            true => self.limit.lease_changes.clone(),
-            false => self.limit.others.clone(),
-        };
+        let permits =
+            if changes_lease { self.limit.lease_changes.clone() } else { self.limit.others.clone() };
         let response = self.inner.call(request);
         async move {
             let _permit = permits.acquire_owned().await.ok();

@@ -52,7 +52,7 @@ pub enum ClusterSource {
 pub enum KeepPolicy {
     /// Never.
     Never,
-    /// If a verdict is `failed`, `inconclusive` or `error`.
+    /// If a verdict on the cluster is `failed`, `inconclusive` or `error`.
     OnFailure,
     /// Always.
     Always,
@@ -154,14 +154,15 @@ impl KindBackend {
         plan: &ClusterPlan,
         teardown: TeardownContext,
     ) -> Option<TeardownOutcome> {
-        let cluster = match plan.reused && teardown.usable {
-            true => match self.context.open_cluster(plan, ClusterProgress::SILENT).await {
+        let cluster = if plan.reused && teardown.usable {
+            match self.context.open_cluster(plan, ClusterProgress::SILENT).await {
                 Ok(cluster) => Some(cluster),
                 Err(error) => {
                     return Some(TeardownOutcome { kept: Some(REUSED), error: Some(error) });
                 }
-            },
-            false => None,
+            }
+        } else {
+            None
         };
         self.context.tear_down(&plan.name, cluster, teardown).await
     }
@@ -289,7 +290,7 @@ impl KindContext {
             _ if reused => Some(REUSED),
             KeepPolicy::Always => Some("--keep"),
             KeepPolicy::ForNextRun => Some("for the next run"),
-            KeepPolicy::OnFailure if teardown.failed => Some("--keep-on-failure"),
+            KeepPolicy::OnFailure if teardown.needs_attention => Some("--keep-on-failure"),
             _ => None,
         };
         // An interrupted run keeps no new cluster.

@@ -172,9 +172,10 @@ impl Cluster {
         let examined = ExaminedOwner::of(&self.docker, &self.record, &nodes).await;
         let unknown = || ClusterError::Unknown(self.name.clone());
         let taken = self.state.change_owner(&self.name, &owner, |record| {
-            match examined.state(record) == ClusterState::Live && record.owner != owner {
-                true => Err(ClusterError::InUse { cluster: record.cluster.clone(), pid: record.owner.pid }),
-                false => Ok(()),
+            if examined.state(record) == ClusterState::Live && record.owner != owner {
+                Err(ClusterError::InUse { cluster: record.cluster.clone(), pid: record.owner.pid })
+            } else {
+                Ok(())
             }
         })?;
         let was_owner = self.record.owner == owner;
@@ -465,7 +466,7 @@ mod tests {
         let past = Timestamp::now() - SignedDuration::from_secs(600);
         let cluster = evictlab_embedded::Cluster::new(Options::new(0, past, vec![node])).unwrap();
         let client = Client::new(cluster.router(), "default");
-        (client, AbortOnDropHandle::new(tokio::spawn(async move { cluster.live().await })))
+        (client, AbortOnDropHandle::new(tokio::spawn(async move { cluster.drive().await })))
     }
 
     #[tokio::test]
@@ -559,7 +560,7 @@ mod tests {
         let past = now - SignedDuration::from_secs(600);
         let cluster = evictlab_embedded::Cluster::new(Options::new(0, past, vec![node])).unwrap();
         let client = Client::new(cluster.router(), "default");
-        let _driver = AbortOnDropHandle::new(tokio::spawn(async move { cluster.live().await }));
+        let _driver = AbortOnDropHandle::new(tokio::spawn(async move { cluster.drive().await }));
         create_run(&client, "guest", Some(now)).await;
         create_run(&client, "dead-guest", Some(past)).await;
         create_run(&client, "of-the-cluster", None).await;

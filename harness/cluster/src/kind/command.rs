@@ -33,10 +33,7 @@ pub async fn version() -> Result<semver::Version, KindError> {
         .split_whitespace()
         .find_map(|word| semver::Version::parse(word.strip_prefix('v')?).ok())
         .ok_or_else(|| KindError::UnknownVersion(output.trim().to_owned()))?;
-    match found < OLDEST_KIND {
-        true => Err(KindError::TooOld { found }),
-        false => Ok(found),
-    }
+    if found < OLDEST_KIND { Err(KindError::TooOld { found }) } else { Ok(found) }
 }
 
 /// Creates a cluster; returns when kind exits, before the nodes are ready. `progress` receives one
@@ -116,9 +113,10 @@ async fn run(
         Ok(exited) => exited.map_err(failed)?,
         Err(panic) => return Err(failed(std::io::Error::other(panic))),
     };
-    match success {
-        true => Ok(printed.join("\n")),
-        false => Err(KindError::Failed { command, output: error_lines(&printed) }),
+    if success {
+        Ok(printed.join("\n"))
+    } else {
+        Err(KindError::Failed { command, output: error_lines(&printed) })
     }
 }
 

@@ -40,10 +40,7 @@ pub async fn claim(docker: &Docker, state: &StateDir, record: &ClusterRecord) ->
             delete_of_run(docker, state, name, &remains.run).await?;
         }
     }
-    match state.claim(record)? {
-        true => Ok(()),
-        false => Err(ClusterError::Exists(name.clone())),
-    }
+    if state.claim(record)? { Ok(()) } else { Err(ClusterError::Exists(name.clone())) }
 }
 
 /// Deletes a cluster with its state files, even while a killed run is still creating it: kind is

@@ -153,9 +153,10 @@ async fn clean_up_kept(docker: &Docker, state: &StateDir, cluster: &str) -> Resu
 async fn remove(docker: &Docker, state: &StateDir, found: &ClusterRecord) -> Result<Removal, ClusterError> {
     state.change_owner(&found.cluster, &Owner::current(), |record| {
         // The heartbeat of a new owner is not known.
-        match record.owner != found.owner && record.state(LastHeartbeat::Unreadable) == ClusterState::Live {
-            true => Err(ClusterError::InUse { cluster: record.cluster.clone(), pid: record.owner.pid }),
-            false => Ok(()),
+        if record.owner != found.owner && record.state(LastHeartbeat::Unreadable) == ClusterState::Live {
+            Err(ClusterError::InUse { cluster: record.cluster.clone(), pid: record.owner.pid })
+        } else {
+            Ok(())
         }
     })?;
     if !is_own(docker, found, &containers(docker, &found.cluster).await?).await {

@@ -57,10 +57,8 @@ impl ExaminedOwner {
     /// Reads the last heartbeat in the nodes of a cluster if the process of its owner cannot be
     /// checked.
     pub(super) async fn of(docker: &Docker, record: &ClusterRecord, nodes: &[Container]) -> Self {
-        let heartbeat = match record.owner.is_local() {
-            true => LastHeartbeat::None,
-            false => last_heartbeat(docker, nodes).await,
-        };
+        let heartbeat =
+            if record.owner.is_local() { LastHeartbeat::None } else { last_heartbeat(docker, nodes).await };
         Self { owner: record.owner.clone(), heartbeat }
     }
 

@@ -152,9 +152,10 @@ fn parse_disk_use(output: &str) -> Option<DiskUse> {
 fn check_host(disks: &[DiskUse]) -> Result<(), NodeDiskError> {
     let needed = disks.iter().map(|disk| disk.used + MAX_WRITTEN).sum();
     let available = disks.iter().map(|disk| disk.host_available).min().unwrap_or(0);
-    match available >= needed + HOST_RESERVE {
-        true => Ok(()),
-        false => Err(NodeDiskError::HostTooSmall { available, nodes: disks.len(), needed }),
+    if available >= needed + HOST_RESERVE {
+        Ok(())
+    } else {
+        Err(NodeDiskError::HostTooSmall { available, nodes: disks.len(), needed })
     }
 }
 

@@ -285,12 +285,11 @@ mod tests {
             assert!(error.unwrap_or_default().contains(expected.unwrap_or_default()));
         }
         // Only root can give a directory away, and all others have none in the root directory.
-        let foreign = match rustix::process::getuid().is_root() {
-            true => {
-                std::os::unix::fs::chown(&path, Some(12345), None).unwrap();
-                path.as_path()
-            }
-            false => Path::new("/"),
+        let foreign = if rustix::process::getuid().is_root() {
+            std::os::unix::fs::chown(&path, Some(12345), None).unwrap();
+            path.as_path()
+        } else {
+            Path::new("/")
         };
         let error = check_private(foreign, &fs::metadata(foreign).unwrap()).unwrap_err().to_string();
         assert!(error.contains("it belongs to user"), "{error}");

@@ -1,7 +1,7 @@
 //! Changes to a node through the API server: taints, capacity, cordon. Everything that evictlab
-//! adds has the prefix [`LABEL_PREFIX`], so that [`Node::clean`] can find and remove it.
+//! adds has the prefix [`NAME_PREFIX`], so that [`Node::clean`] can find and remove it.
 
-use evictlab_case::LABEL_PREFIX;
+use evictlab_case::NAME_PREFIX;
 use k8s_openapi::api::core::v1::{Node as ApiNode, Taint};
 use kube::Api;
 use kube::api::{Patch, PatchParams};
@@ -57,7 +57,7 @@ impl Node {
         }
         let capacity = node.status.iter().flat_map(|status| status.capacity.iter().flatten());
         let added: Map<String, Value> = capacity
-            .filter(|(name, _)| name.starts_with(LABEL_PREFIX))
+            .filter(|(name, _)| name.starts_with(NAME_PREFIX))
             .map(|(name, _)| (name.clone(), Value::Null))
             .collect();
         if !added.is_empty() {
@@ -92,14 +92,15 @@ impl Node {
     async fn patch(&self, patch: &Value, status: bool) -> Result<(), kube::Error> {
         let nodes: Api<ApiNode> = Api::all(self.client().clone());
         let (params, patch) = (PatchParams::default(), Patch::Merge(patch));
-        match status {
-            true => nodes.patch_status(&self.name, &params, &patch).await.map(drop),
-            false => nodes.patch(&self.name, &params, &patch).await.map(drop),
+        if status {
+            nodes.patch_status(&self.name, &params, &patch).await.map(drop)
+        } else {
+            nodes.patch(&self.name, &params, &patch).await.map(drop)
         }
     }
 }
 
 /// Returns whether evictlab added a taint.
 fn is_own(taint: &Taint) -> bool {
-    taint.key.starts_with(LABEL_PREFIX)
+    taint.key.starts_with(NAME_PREFIX)
 }

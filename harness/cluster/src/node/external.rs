@@ -37,7 +37,7 @@ impl ExternalNode {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PressureForbidden {
     /// `--allow-disruption` is not set.
-    #[error("which takes --allow-disruption")]
+    #[error("which requires --allow-disruption")]
     NotAllowed,
     /// The node is neither selected nor tainted.
     #[error("and this node is neither selected (--node-selector) nor tainted")]

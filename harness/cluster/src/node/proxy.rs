@@ -62,6 +62,11 @@ impl<'a> KubeletProxy<'a> {
         self.text("read the metrics", "metrics").await
     }
 
+    /// Metrics page of the resource usage (`/metrics/resource`), as text.
+    pub async fn resource_metrics(self) -> Result<String, NodeError> {
+        self.text("read the resource metrics", "metrics/resource").await
+    }
+
     async fn json<T: serde::de::DeserializeOwned>(
         self,
         operation: &'static str,

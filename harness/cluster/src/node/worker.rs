@@ -11,9 +11,10 @@ use kube::{Api, Client, ResourceExt};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::backend::{MAX_KUBELET_LOG_LINES, NodeBackend};
+use super::backend::NodeBackend;
 use super::error::NodeError;
 use super::external::ExternalNode;
+use super::limits::MAX_KUBELET_LOG_LINES;
 use super::metrics::MetricLine;
 use super::other_pods::names_of_other_pods;
 use super::proxy::KubeletProxy;
@@ -80,28 +81,28 @@ impl Node {
         Ok(names_of_other_pods(listed.items.iter().filter(|pod| !is_own(pod)), &self.name))
     }
 
-    /// Operations that bypass the API server.
+    /// Returns the operations that bypass the API server.
     pub fn backend(&self) -> &NodeBackend {
         &self.backend
     }
 
-    /// Configuration of the running kubelet: the object `kubeletconfig` of `/configz`.
+    /// Returns the configuration of the running kubelet: the object `kubeletconfig` of `/configz`.
     pub async fn configz(&self) -> Result<Value, NodeError> {
         self.proxy().configz().await
     }
 
-    /// Summary of the kubelet (`/stats/summary`).
+    /// Returns the Summary of the kubelet (`/stats/summary`).
     pub async fn summary(&self) -> Result<Value, NodeError> {
         self.proxy().summary().await
     }
 
-    /// The part of the Summary that eviction depends on, without a copy of the whole.
+    /// Returns the part of the Summary that eviction depends on, without a copy of the whole.
     pub async fn sample(&self) -> Result<Sample, NodeError> {
         self.proxy().sample().await
     }
 
-    /// Summary of the kubelet, with retries. A kubelet that has just restarted may return an error
-    /// even after a first summary (`unable to find data in memory cache`).
+    /// Returns the Summary of the kubelet, with retries. A kubelet that has just restarted may
+    /// return an error even after a first summary (`unable to find data in memory cache`).
     pub async fn settled_summary(&self) -> Result<Value, NodeError> {
         retry_until_settled(async || self.summary().await).await
     }
@@ -145,6 +146,12 @@ impl Node {
         Ok(MetricLine::parse_page(&self.proxy().metrics().await?))
     }
 
+    /// Usage of the node, its pods and containers, as metrics-server reads it
+    /// (`/metrics/resource`).
+    pub async fn resource_metrics(&self) -> Result<Vec<MetricLine>, NodeError> {
+        Ok(MetricLine::parse_page(&self.proxy().resource_metrics().await?))
+    }
+
     /// The time on the node at a time of this host, at most a second before the exact one. A
     /// modelled node has the clock of the run; so has, as an assumption, one that does not answer.
     pub async fn time_at(&self, time: Timestamp) -> Timestamp {
@@ -157,14 +164,14 @@ impl Node {
         }
     }
 
-    /// The node object.
+    /// Returns the node object.
     pub async fn object(&self) -> Result<ApiNode, NodeError> {
         let nodes: Api<ApiNode> = Api::all(self.client.clone());
         nodes.get(&self.name).await.map_err(|source| self.api_error("read the status", source))
     }
 
-    /// Last lines of the kubelet log since a point in time, at most [`MAX_KUBELET_LOG_LINES`];
-    /// `None` if the log is not accessible.
+    /// Returns the last lines of the kubelet log since a point in time, at most
+    /// [`MAX_KUBELET_LOG_LINES`]; `None` if the log is not accessible.
     pub async fn kubelet_log(&self, since: Timestamp) -> Result<Option<Vec<String>>, NodeError> {
         let mut lines = self.backend.kubelet_log(since).await?;
         if let Some(lines) = &mut lines {

@@ -57,7 +57,7 @@ mod tests {
         let options = Options::new(0, Timestamp::UNIX_EPOCH, vec![node("a"), node("b")]);
         let cluster = Cluster::new(options).unwrap();
         let client = Client::new(cluster.router(), "default");
-        let _driver = AbortOnDropHandle::new(tokio::spawn(async move { cluster.live().await }));
+        let _driver = AbortOnDropHandle::new(tokio::spawn(async move { cluster.drive().await }));
         wait_until_ready(&client, 2).await.unwrap();
         let create =
             async |run, purpose| Namespace::create(&client, run, purpose, Default::default()).await.unwrap();

@@ -88,11 +88,11 @@ impl std::fmt::Display for NodeUse {
 
 /// Returns the wanted nodes that other runs claim or hold, with the runs.
 fn nodes_of_others(wanted: &BTreeSet<String>, others: &[LeaseRecord]) -> BTreeMap<String, NodeUse> {
-    let of = |other: &LeaseRecord| {
+    let claimed_by = |other: &LeaseRecord| {
         let nodes: Vec<String> = wanted.intersection(&other.nodes).cloned().collect();
         nodes.into_iter().map(|node| (node, NodeUse::Claimed(other.run.clone()))).collect::<Vec<_>>()
     };
-    others.iter().flat_map(of).collect()
+    others.iter().flat_map(claimed_by).collect()
 }
 
 /// The nodes that a run holds, and the wanted ones that other runs use.

@@ -59,7 +59,7 @@ mod tests {
         let node = NodeOptions::new("n1".to_owned(), "v1.33.12".parse().unwrap());
         let cluster = Cluster::new(Options::new(0, now, vec![node])).unwrap();
         let client = Client::new(cluster.router(), "default");
-        let _driver = AbortOnDropHandle::new(tokio::spawn(async move { cluster.live().await }));
+        let _driver = AbortOnDropHandle::new(tokio::spawn(async move { cluster.drive().await }));
         let purpose = NamespacePurpose::Pods("storm");
         let namespace = Namespace::create(&client, "run", purpose, NamespaceGuards::default()).await.unwrap();
         let expiry = namespace.create_expiry(Duration::from_secs(2)).await.unwrap();

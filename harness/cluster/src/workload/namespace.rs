@@ -32,7 +32,7 @@ pub(crate) const OWNER_ANNOTATION: &str = "evictlab.dev/owner";
 pub enum StageError {
     /// The API server rejected an object or its change.
     #[error("failed to {verb} {object}: the API server rejected it: {}", status.message)]
-    Refused {
+    Rejected {
         /// Verb, such as `create`.
         verb: &'static str,
         /// Kind and name of the object, such as `pod alloc`.
@@ -73,7 +73,7 @@ impl StageError {
     /// Reports whether the API server did not answer, or answered with an error that may pass.
     pub(crate) fn is_unavailable(&self) -> bool {
         match self {
-            Self::Refused { status, .. } => is_temporary_status(status.code),
+            Self::Rejected { status, .. } => is_temporary_status(status.code),
             Self::Api { source, .. } => is_unavailable(source),
             Self::NamespaceNotReady { .. } | Self::PodsRemain { .. } => false,
         }
@@ -425,7 +425,7 @@ pub(super) fn refused(verb: &'static str, object: &str, source: kube::Error) -> 
     match source {
         // The server is busy or failed; the object may be valid.
         kube::Error::Api(status) if !is_temporary_status(status.code) => {
-            StageError::Refused { verb, object: object.to_owned(), status }
+            StageError::Rejected { verb, object: object.to_owned(), status }
         }
         source => api_error(&format!("{verb} {object}"), source),
     }
@@ -442,11 +442,10 @@ mod tests {
         requests.store(0, Ordering::Relaxed);
         let service = tower::service_fn(move |_: http::Request<kube::client::Body>| async move {
             let is_busy = requests.fetch_add(1, Ordering::Relaxed) < busy;
-            let (code, body) = match is_busy {
-                true => {
-                    (code, json!({"kind": "Status", "status": "Failure", "message": "busy", "code": code}))
-                }
-                false => (200, json!({"kind": "Pod", "metadata": {"name": "p"}})),
+            let (code, body) = if is_busy {
+                (code, json!({"kind": "Status", "status": "Failure", "message": "busy", "code": code}))
+            } else {
+                (200, json!({"kind": "Pod", "metadata": {"name": "p"}}))
             };
             let body = kube::client::Body::from(body.to_string().into_bytes());
             http::Response::builder().status(code).body(body)

@@ -91,7 +91,7 @@ impl Namespace {
         evicted.map(drop).map_err(|source| match source {
             // A pod disruption budget forbids the eviction.
             kube::Error::Api(status) if status.code == 429 => {
-                StageError::Refused { verb: "evict", object: format!("pod {pod}"), status }
+                StageError::Rejected { verb: "evict", object: format!("pod {pod}"), status }
             }
             source => refused("evict", &format!("pod {pod}"), source),
         })

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::decode::decode;
 use super::field_errors::FieldErrors;
 use super::objects::{control_plane_version, store_error};
-use super::options::{FieldValidation, Stored, WriteOptions};
+use super::options::{FieldValidation, StoredObject, WriteOptions};
 use super::status::Status;
 use super::{metadata, names, namespace, pod, priority_class, quota, runtime_class, workload};
 use crate::context::SimContext;
@@ -26,7 +26,7 @@ pub(crate) fn create(
     namespace: &str,
     mut object: Value,
     options: WriteOptions,
-) -> Result<Stored, Status> {
+) -> Result<StoredObject, Status> {
     let warnings = decode(kind, &mut object, options.field_validation)?;
     let name = metadata::prepare(ctx, kind, namespace, &mut object)?;
     metadata::check_namespace(ctx, kind, namespace, &name)?;
@@ -48,11 +48,10 @@ pub(crate) fn create(
     if options.dry_run {
         object.metadata_mut().write("uid", ctx.store.uid());
         object.metadata_mut().write("creationTimestamp", ctx.epoch().meta_time(ctx.now));
-        return Ok((Arc::new(object), warnings));
+        return Ok(StoredObject { object: Arc::new(object), warnings });
     }
-    let stored =
-        ctx.store.create(kind, object, ctx.now).map_err(|trouble| store_error(kind, &name, trouble))?;
-    Ok((stored, warnings))
+    let object = ctx.store.create(kind, object, ctx.now).map_err(|error| store_error(kind, &name, error))?;
+    Ok(StoredObject { object, warnings })
 }
 
 /// Applies the defaults of an API server of a version to a pod that no API server has processed,

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::objects::{check_preconditions, find, finish_update, increment_generation, replace};
-use super::options::{DeleteOptions, Deleted, ObjectPath, WriteOptions};
+use super::options::{DeleteOptions, DeleteResult, ObjectPath, WriteOptions};
 use super::status::{self, Status};
 use super::{metadata, namespace, pod, workload};
 use crate::context::SimContext;
@@ -21,7 +21,7 @@ pub(crate) fn delete(
     namespace: &str,
     name: &str,
     options: DeleteOptions,
-) -> Result<Deleted, Status> {
+) -> Result<DeleteResult, Status> {
     match kind {
         Kind::Pod => return pod::delete(ctx, namespace, name, &options),
         Kind::Namespace => return namespace::delete(ctx, name, &options),
@@ -41,14 +41,14 @@ pub(crate) fn delete(
             increment_generation(&mut object);
         }
         let object = if options.dry_run { object.into() } else { replace(ctx, kind, name, object)? };
-        return Ok(Deleted::Object(object));
+        return Ok(DeleteResult::Object(object));
     }
     let last = if options.dry_run { None } else { ctx.store.remove(kind, namespace, name) };
     // Service accounts are returned: `ReturnDeletedObject` of their storage.
     if kind == Kind::ServiceAccount {
-        return Ok(Deleted::Object(last.unwrap_or(old)));
+        return Ok(DeleteResult::Object(last.unwrap_or(old)));
     }
-    Ok(Deleted::Status(status::deleted(kind, name, &old)))
+    Ok(DeleteResult::Status(status::deleted(kind, name, &old)))
 }
 
 /// Removes a finalizer from an object. An object that is being deleted is removed with its last

@@ -33,7 +33,8 @@ pub(crate) use names::is_extended_resource;
 pub(crate) use names::{label_value, qualified_name};
 pub(crate) use objects::control_plane_version;
 pub(crate) use options::{
-    DeleteOptions, Deleted, FieldValidation, ObjectPath, Preconditions, Propagation, Stored, WriteOptions,
+    DeleteOptions, DeleteResult, FieldValidation, ObjectPath, Preconditions, Propagation, StoredObject,
+    WriteOptions,
 };
 pub(crate) use pod::container_requests;
 pub(crate) use pod::{evict, finish_pod_deletion};

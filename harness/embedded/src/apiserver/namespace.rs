@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::objects::{check_preconditions, find, replace};
-use super::options::{DeleteOptions, Deleted, ObjectPath};
+use super::options::{DeleteOptions, DeleteResult, ObjectPath};
 use super::status::Status;
 use crate::context::SimContext;
 use crate::resource::{Kind, ObjectExt};
@@ -31,20 +31,24 @@ fn set_name_label(namespace: &mut Value, name: &str) {
 }
 
 /// Marks a namespace as terminating; the namespace controller deletes its contents.
-pub(super) fn delete(ctx: &mut SimContext, name: &str, options: &DeleteOptions) -> Result<Deleted, Status> {
+pub(super) fn delete(
+    ctx: &mut SimContext,
+    name: &str,
+    options: &DeleteOptions,
+) -> Result<DeleteResult, Status> {
     if IMMORTAL.contains(&name) {
         return Err(Status::forbidden(Kind::Namespace, name, "this namespace may not be deleted"));
     }
     let old = find(ctx, ObjectPath { kind: Kind::Namespace, namespace: "", name })?;
     check_preconditions(Kind::Namespace, name, &old, &options.preconditions)?;
     if old.is_deleting() {
-        return Ok(Deleted::Object(old));
+        return Ok(DeleteResult::Object(old));
     }
     let mut namespace = Value::clone(&old);
     namespace.metadata_mut().write("deletionTimestamp", ctx.epoch().meta_time(ctx.now));
     namespace.status_mut().write("phase", "Terminating");
     if options.dry_run {
-        return Ok(Deleted::Object(namespace.into()));
+        return Ok(DeleteResult::Object(namespace.into()));
     }
-    replace(ctx, Kind::Namespace, name, namespace).map(Deleted::Object)
+    replace(ctx, Kind::Namespace, name, namespace).map(DeleteResult::Object)
 }

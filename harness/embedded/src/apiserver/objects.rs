@@ -5,7 +5,7 @@ use std::sync::Arc;
 use evictlab_rules::KubeletVersion;
 use serde_json::Value;
 
-use super::options::{ObjectPath, Preconditions, Stored, WriteOptions};
+use super::options::{ObjectPath, Preconditions, StoredObject, WriteOptions};
 use super::status::Status;
 use crate::context::SimContext;
 use crate::resource::{Kind, ObjectExt};
@@ -43,9 +43,9 @@ pub(super) fn finish_update(
     object: Value,
     warnings: Vec<String>,
     options: WriteOptions,
-) -> Result<Stored, Status> {
+) -> Result<StoredObject, Status> {
     if options.dry_run {
-        return Ok((Arc::new(object), warnings));
+        return Ok(StoredObject { object: Arc::new(object), warnings });
     }
     let is_deleted = object.is_deleting();
     let grace = object.metadata().integer("deletionGracePeriodSeconds");
@@ -54,7 +54,7 @@ pub(super) fn finish_update(
     if is_deleted && grace == 0 && !is_kept {
         ctx.store.remove(path.kind, path.namespace, path.name);
     }
-    Ok((stored, warnings))
+    Ok(StoredObject { object: stored, warnings })
 }
 
 /// Checks the preconditions of a deletion; a violation is 409 `Conflict`.

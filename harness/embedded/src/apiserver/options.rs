@@ -142,7 +142,7 @@ pub(crate) struct Preconditions {
 
 /// Result of a deletion.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Deleted {
+pub(crate) enum DeleteResult {
     /// The object, which still exists (grace period, finalizer), or the last state of a pod.
     Object(Arc<Value>),
     /// A `Status` of success: the object is deleted.
@@ -150,4 +150,10 @@ pub(crate) enum Deleted {
 }
 
 /// A stored object, and warnings for the client.
-pub(crate) type Stored = (Arc<Value>, Vec<String>);
+#[derive(Clone, Debug)]
+pub(crate) struct StoredObject {
+    /// The object.
+    pub object: Arc<Value>,
+    /// Warnings.
+    pub warnings: Vec<String>,
+}

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::create::{create, prepare_event, validate};
 use super::decode::decode;
 use super::objects::{control_plane_version, find, finish_update, increment_generation};
-use super::options::{ObjectPath, Stored, WriteOptions};
+use super::options::{ObjectPath, StoredObject, WriteOptions};
 use super::status::Status;
 use super::{metadata, namespace, pod, priority_class, runtime_class, workload};
 use crate::context::SimContext;
@@ -23,7 +23,7 @@ pub(crate) fn update(
     path: ObjectPath,
     mut object: Value,
     options: WriteOptions,
-) -> Result<Stored, Status> {
+) -> Result<StoredObject, Status> {
     let kind = path.kind;
     let old = match find(ctx, path) {
         Err(_) if matches!(kind, Kind::Event | Kind::Lease) => {
@@ -65,7 +65,7 @@ pub(crate) fn update_status(
     path: ObjectPath,
     mut object: Value,
     options: WriteOptions,
-) -> Result<Stored, Status> {
+) -> Result<StoredObject, Status> {
     let old = find(ctx, path)?;
     let warnings = decode(path.kind, &mut object, options.field_validation)?;
     metadata::carry_over(path, &old, &mut object)?;
@@ -93,7 +93,7 @@ pub(crate) fn update_ephemeral_containers(
     name: &str,
     object: Value,
     options: WriteOptions,
-) -> Result<Stored, Status> {
+) -> Result<StoredObject, Status> {
     let path = ObjectPath { kind: Kind::Pod, namespace, name };
     let (old, new, warnings) = merge_spec(ctx, path, object, options, pod::with_ephemeral_containers)?;
     pod::validate_ephemeral_update(&new, &old).into_result(Kind::Pod, name)?;
@@ -113,7 +113,7 @@ pub(crate) fn resize(
     name: &str,
     object: Value,
     options: WriteOptions,
-) -> Result<Stored, Status> {
+) -> Result<StoredObject, Status> {
     let control_plane = control_plane_version(ctx);
     if !control_plane.at_least(33) {
         return Err(Status::new(404, "NotFound", "the server could not find the requested resource"));

@@ -1,4 +1,4 @@
-//! Context and events of the controllers.
+//! State that controllers share, and their tasks.
 
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
@@ -6,40 +6,47 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::ObjectReference;
 use serde_json::Value;
 
-use super::recorder::{Recorder, Related};
+use super::recorder::{EventObjects, Recorder};
 use crate::apiserver::control_plane_version;
 use crate::context::SimContext;
 use crate::resource::{EventBody, Kind, ObjectExt};
 use crate::sim::{EventQueue, Time};
 
-/// Work of a controller.
+/// Task of a controller.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum ControllerEvent {
-    /// The scheduler tries pods without a node.
+pub(super) enum ControllerTask {
+    /// Tries pods without a node (scheduler).
     Schedule,
-    /// A namespace gets its default objects.
+    /// Creates the default objects of a namespace.
     CreateDefaults(String),
-    /// A namespace that is being deleted is emptied.
+    /// Deletes the objects of a namespace that is being deleted.
     EmptyNamespace(String),
-    /// The node lifecycle controller checks heartbeats.
-    NodeLifecycle,
-    /// Old events are removed.
-    EventTtl,
-    /// A pod's toleration of a taint ends.
-    TaintEviction {
+    /// Checks the heartbeats of the nodes (node lifecycle controller).
+    CheckHeartbeats,
+    /// Deletes old events.
+    DeleteOldEvents,
+    /// Deletes a pod whose toleration of a taint has ended.
+    EvictTainted {
         /// Namespace of the pod.
         namespace: String,
         /// Name of the pod.
         name: String,
     },
-    /// The disruption budgets of a namespace are updated.
-    Disruption(String),
-    /// The dependents of a missing owner, by its uid, are deleted.
-    Collect(String),
-    /// The dependents of an object that waits for them are deleted: kind, namespace and name.
-    CollectDependents(Kind, (String, String)),
-    /// A workload controller reconciles an object.
-    Workload(WorkloadKey),
+    /// Updates the disruption budgets of a namespace.
+    UpdateBudgets(String),
+    /// Deletes the dependents of a missing owner, by its uid.
+    DeleteOrphans(String),
+    /// Deletes the dependents of an object that waits for them.
+    DeleteDependents {
+        /// Kind of the object.
+        kind: Kind,
+        /// Namespace of the object.
+        namespace: String,
+        /// Name of the object.
+        name: String,
+    },
+    /// Reconciles an object of a workload controller.
+    Reconcile(WorkloadKey),
 }
 
 /// Object of a workload controller. A pod has its own key when its job no longer wants the pod.
@@ -53,28 +60,28 @@ pub(super) struct WorkloadKey {
 /// The simulation, the queue of the controllers and the recorder of their events.
 pub(super) struct ControllerContext<'c, 'a> {
     pub(super) sim: &'c mut SimContext<'a>,
-    pub(super) queue: &'c mut EventQueue<ControllerEvent>,
+    pub(super) queue: &'c mut EventQueue<ControllerTask>,
     pub(super) recorder: &'c mut Recorder,
 }
 
 impl ControllerContext<'_, '_> {
-    /// Schedules an event after a delay.
-    pub(super) fn schedule_after(&mut self, delay: Duration, event: ControllerEvent) {
-        self.schedule_at(self.sim.now + delay, event);
+    /// Schedules a task after a delay.
+    pub(super) fn schedule_after(&mut self, delay: Duration, task: ControllerTask) {
+        self.schedule_at(self.sim.now + delay, task);
     }
 
-    /// Schedules an event at a time.
-    pub(super) fn schedule_at(&mut self, time: Time, event: ControllerEvent) {
-        self.queue.schedule(time, event, self.sim.sequence);
+    /// Schedules a task at a time.
+    pub(super) fn schedule_at(&mut self, time: Time, task: ControllerTask) {
+        self.queue.schedule(time, task, self.sim.sequence);
     }
 
-    /// Records an event of a controller.
+    /// Records a Kubernetes event of a controller.
     pub(super) fn record(&mut self, component: &'static str, object: ObjectReference, event: EventBody) {
         self.recorder.record(self.sim, component, object, event);
     }
 
-    /// Records an event of the scheduler.
-    pub(super) fn record_series(&mut self, objects: Related, action: &str, event: EventBody) {
+    /// Records a Kubernetes event of the scheduler.
+    pub(super) fn record_series(&mut self, objects: EventObjects, action: &str, event: EventBody) {
         self.recorder.record_series(self.sim, objects, action, event);
     }
 }

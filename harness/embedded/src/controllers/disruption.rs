@@ -9,7 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{self as meta, OwnerReferenc
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use serde_json::Value;
 
-use super::context::{ControllerContext, ControllerEvent};
+use super::context::{ControllerContext, ControllerTask};
 use super::{owners, recorder};
 use crate::apiserver::int_or_percent::{Round, scaled};
 use crate::context::SimContext;
@@ -25,7 +25,7 @@ const TIMEOUT: Duration = Duration::from_secs(120);
 pub(super) fn handle_changes(changes: &[Change], ctx: &mut ControllerContext) {
     let concerned = changes.iter().filter(|change| match change.kind {
         Kind::Pod => true,
-        Kind::PodDisruptionBudget => change.what != ChangeKind::Deleted,
+        Kind::PodDisruptionBudget => change.change_kind != ChangeKind::Deleted,
         _ => false,
     });
     let namespaces: BTreeSet<&str> = concerned.map(|change| change.object.namespace()).collect();
@@ -41,7 +41,7 @@ pub(super) fn compute(namespace: &str, ctx: &mut ControllerContext) {
         let budget = Budget::read(&object, ctx);
         let status = budget.status(ctx);
         if status.disrupted_pods.is_some() {
-            ctx.schedule_after(TIMEOUT, ControllerEvent::Disruption(namespace.to_owned()));
+            ctx.schedule_after(TIMEOUT, ControllerTask::UpdateBudgets(namespace.to_owned()));
         }
         let before = ctx.store.version();
         ctx.store.update(Kind::PodDisruptionBudget, namespace, object.name(), |object| {

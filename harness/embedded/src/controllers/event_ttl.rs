@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::context::{ControllerContext, ControllerEvent};
+use super::context::{ControllerContext, ControllerTask};
 use crate::resource::{Kind, ObjectExt};
 use crate::sim::Time;
 
@@ -13,7 +13,7 @@ const CLEANUP_PERIOD: Duration = Duration::from_secs(60);
 
 /// Schedules the first check.
 pub(super) fn start(ctx: &mut ControllerContext) {
-    ctx.schedule_after(CLEANUP_PERIOD, ControllerEvent::EventTtl);
+    ctx.schedule_after(CLEANUP_PERIOD, ControllerTask::DeleteOldEvents);
 }
 
 /// Removes events whose last occurrence is older than `ttl`.
@@ -27,7 +27,7 @@ pub(super) fn check(ttl: Duration, ctx: &mut ControllerContext) {
             ctx.store.remove(Kind::Event, &namespace, &name);
         }
     }
-    ctx.schedule_after(CLEANUP_PERIOD, ControllerEvent::EventTtl);
+    ctx.schedule_after(CLEANUP_PERIOD, ControllerTask::DeleteOldEvents);
 }
 
 /// Returns the last time of an event, such as `2026-01-01T00:00:00Z`, with or without a fraction.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use serde_json::Value;
 
-use super::context::{ControllerContext, ControllerEvent};
+use super::context::{ControllerContext, ControllerTask};
 use super::owners;
 use crate::apiserver::{self, DeleteOptions, Propagation};
 use crate::context::SimContext;
@@ -20,29 +20,34 @@ const COLLECT_DELAY: Duration = Duration::from_millis(10);
 pub(super) fn handle_change(change: &Change, ctx: &mut ControllerContext) {
     let object = &change.object;
     let owners = object.owners();
-    if change.what == ChangeKind::Deleted {
+    if change.change_kind == ChangeKind::Deleted {
         let uid = object.uid().to_owned();
         if ctx.store.dependents(&uid).next().is_some() {
-            ctx.schedule_after(COLLECT_DELAY, ControllerEvent::Collect(uid));
+            ctx.schedule_after(COLLECT_DELAY, ControllerTask::DeleteOrphans(uid));
         }
     } else if change.before.as_ref().is_none_or(|before| before.owners() != owners) {
         for owner in
             owners.iter().filter(|owner| !owner_exists(owner, object, ctx)).cloned().collect::<Vec<_>>()
         {
-            ctx.schedule_after(COLLECT_DELAY, ControllerEvent::Collect(owner.uid));
+            ctx.schedule_after(COLLECT_DELAY, ControllerTask::DeleteOrphans(owner.uid));
         }
     }
     // The owner may be waiting for its last dependent.
     let waiting = |object: &Value| object.is_deleting() && propagation(object).is_some();
-    if waiting(object) && change.what != ChangeKind::Deleted {
-        ctx.schedule_after(COLLECT_DELAY, ControllerEvent::CollectDependents(change.kind, object.key()));
+    if waiting(object) && change.change_kind != ChangeKind::Deleted {
+        ctx.schedule_after(COLLECT_DELAY, delete_dependents(change.kind, object));
     }
     for owner in &owners {
         let found = owners::find(owner, object.namespace(), ctx).filter(|(_, owner)| waiting(owner));
-        if let Some((kind, key)) = found.map(|(kind, owner)| (kind, owner.key())) {
-            ctx.schedule_after(COLLECT_DELAY, ControllerEvent::CollectDependents(kind, key));
+        if let Some(task) = found.map(|(kind, owner)| delete_dependents(kind, owner)) {
+            ctx.schedule_after(COLLECT_DELAY, task);
         }
     }
+}
+
+fn delete_dependents(kind: Kind, object: &Value) -> ControllerTask {
+    let (namespace, name) = object.key();
+    ControllerTask::DeleteDependents { kind, namespace, name }
 }
 
 /// Deletes the dependents of a missing owner; a dependent with another owner only loses the

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::context::{ControllerContext, ControllerEvent};
+use super::context::{ControllerContext, ControllerTask};
 use super::node_lifecycle::NodeLifecycle;
 use super::recorder::Recorder;
 use super::scheduler::Scheduler;
@@ -22,7 +22,7 @@ pub(crate) struct Controllers {
     defects: Defects,
     /// Version of the store up to which changes were handled.
     seen: u64,
-    queue: EventQueue<ControllerEvent>,
+    queue: EventQueue<ControllerTask>,
     recorder: Recorder,
     node_lifecycle: NodeLifecycle,
     taint_eviction: TaintEviction,
@@ -95,25 +95,25 @@ impl Controllers {
         self.queue.next()
     }
 
-    /// Handles the next event.
+    /// Runs the next task.
     pub(crate) fn handle_next(&mut self, ctx: &mut SimContext) {
-        let Some(event) = self.queue.pop() else { return };
+        let Some(task) = self.queue.pop() else { return };
         let ctx = &mut ControllerContext { sim: ctx, queue: &mut self.queue, recorder: &mut self.recorder };
-        match event {
-            ControllerEvent::Schedule => self.scheduler.run(ctx),
-            ControllerEvent::CreateDefaults(namespace) => namespaces::create_defaults(&namespace, ctx),
-            ControllerEvent::EmptyNamespace(namespace) => namespaces::empty(&namespace, ctx),
-            ControllerEvent::NodeLifecycle => self.node_lifecycle.check(ctx),
-            ControllerEvent::EventTtl => event_ttl::check(self.event_ttl, ctx),
-            ControllerEvent::TaintEviction { namespace, name } => {
+        match task {
+            ControllerTask::Schedule => self.scheduler.run(ctx),
+            ControllerTask::CreateDefaults(namespace) => namespaces::create_defaults(&namespace, ctx),
+            ControllerTask::EmptyNamespace(namespace) => namespaces::empty(&namespace, ctx),
+            ControllerTask::CheckHeartbeats => self.node_lifecycle.check(ctx),
+            ControllerTask::DeleteOldEvents => event_ttl::check(self.event_ttl, ctx),
+            ControllerTask::EvictTainted { namespace, name } => {
                 self.taint_eviction.delete_due(&namespace, &name, ctx);
             }
-            ControllerEvent::Disruption(namespace) => disruption::compute(&namespace, ctx),
-            ControllerEvent::Collect(uid) => garbage_collector::collect(&uid, ctx),
-            ControllerEvent::CollectDependents(kind, place) => {
-                garbage_collector::collect_dependents(kind, &place, ctx);
+            ControllerTask::UpdateBudgets(namespace) => disruption::compute(&namespace, ctx),
+            ControllerTask::DeleteOrphans(uid) => garbage_collector::collect(&uid, ctx),
+            ControllerTask::DeleteDependents { kind, namespace, name } => {
+                garbage_collector::collect_dependents(kind, &(namespace, name), ctx);
             }
-            ControllerEvent::Workload(key) => self.workloads.reconcile_due(&key, ctx),
+            ControllerTask::Reconcile(key) => self.workloads.reconcile_due(&key, ctx),
         }
     }
 
@@ -130,7 +130,7 @@ impl Controllers {
                 let version = self.seen;
                 all.map(|(kind, object)| Change {
                     version,
-                    what: ChangeKind::Added,
+                    change_kind: ChangeKind::Added,
                     kind,
                     object: object.clone(),
                     before: None,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use rand::RngExt;
 use serde_json::json;
 
-use super::context::{ControllerContext, ControllerEvent};
+use super::context::{ControllerContext, ControllerTask};
 use crate::apiserver::{self, DeleteOptions, Propagation, WriteOptions};
 use crate::context::SimContext;
 use crate::resource::{Kind, ObjectExt, Scope};
@@ -23,10 +23,10 @@ const EMPTY: Duration = Duration::from_millis(20);
 /// Handles a change of a namespace or of an object in it.
 pub(super) fn handle_change(change: &Change, ctx: &mut ControllerContext) {
     let object = &change.object;
-    match (change.kind, change.what) {
+    match (change.kind, change.change_kind) {
         (Kind::Namespace, ChangeKind::Deleted) => {}
         (Kind::Namespace, _) if object.phase() == "Terminating" => {
-            ctx.schedule_after(EMPTY, ControllerEvent::EmptyNamespace(object.name().to_owned()));
+            ctx.schedule_after(EMPTY, ControllerTask::EmptyNamespace(object.name().to_owned()));
         }
         (Kind::Namespace, ChangeKind::Added) => create_defaults_soon(object.name(), ctx),
         (Kind::ServiceAccount | Kind::ConfigMap, ChangeKind::Deleted)
@@ -37,7 +37,7 @@ pub(super) fn handle_change(change: &Change, ctx: &mut ControllerContext) {
         (Kind::Pod, ChangeKind::Deleted) => {
             let namespace = object.namespace();
             if is_terminating(namespace, ctx) {
-                ctx.schedule_after(EMPTY, ControllerEvent::EmptyNamespace(namespace.to_owned()));
+                ctx.schedule_after(EMPTY, ControllerTask::EmptyNamespace(namespace.to_owned()));
             }
         }
         _ => {}
@@ -85,7 +85,7 @@ pub(super) fn empty(namespace: &str, ctx: &mut ControllerContext) {
         // A pod with a grace period triggers the next pass when it is gone; other objects wait for
         // the owner of their finalizer.
         const AGAIN: Duration = Duration::from_secs(5);
-        ctx.schedule_after(AGAIN, ControllerEvent::EmptyNamespace(namespace.to_owned()));
+        ctx.schedule_after(AGAIN, ControllerTask::EmptyNamespace(namespace.to_owned()));
         return;
     }
     let object = ctx.store.get(Kind::Namespace, "", namespace);
@@ -96,7 +96,7 @@ pub(super) fn empty(namespace: &str, ctx: &mut ControllerContext) {
 
 fn create_defaults_soon(namespace: &str, ctx: &mut ControllerContext) {
     let wait = Duration::from_millis(ctx.rng.random_range(CREATE_DEFAULTS));
-    ctx.schedule_after(wait, ControllerEvent::CreateDefaults(namespace.to_owned()));
+    ctx.schedule_after(wait, ControllerTask::CreateDefaults(namespace.to_owned()));
 }
 
 fn is_terminating(namespace: &str, ctx: &SimContext) -> bool {

@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::NodeCondition;
 use k8s_openapi::apimachinery::pkg::apis::meta;
 use serde_json::Value;
 
-use super::context::{ControllerContext, ControllerEvent};
+use super::context::{ControllerContext, ControllerTask};
 use super::recorder;
 use super::taints::{self, NOT_READY, UNREACHABLE};
 use crate::apiserver::control_plane_version;
@@ -51,7 +51,7 @@ pub(super) struct NodeLifecycle {
 impl NodeLifecycle {
     /// Schedules the first check.
     pub(super) fn start(&mut self, ctx: &mut ControllerContext) {
-        ctx.schedule_after(FIRST_CHECK_DELAY, ControllerEvent::NodeLifecycle);
+        ctx.schedule_after(FIRST_CHECK_DELAY, ControllerTask::CheckHeartbeats);
     }
 
     /// Checks all nodes (`monitorNodeHealth`).
@@ -62,13 +62,13 @@ impl NodeLifecycle {
             if let Some(heartbeat) = self.nodes.remove(&name) {
                 let message = format!("Node {name} event: Removing Node {name} from Controller");
                 let event = EventBody::normal("RemovingNode", &message);
-                ctx.record(COMPONENT, recorder::node(&name, &heartbeat.uid), event);
+                ctx.record(COMPONENT, recorder::node_reference(&name, &heartbeat.uid), event);
             }
         }
         for node in &nodes {
             self.check_node(node, ctx);
         }
-        ctx.schedule_after(NODE_MONITOR_PERIOD, ControllerEvent::NodeLifecycle);
+        ctx.schedule_after(NODE_MONITOR_PERIOD, ControllerTask::CheckHeartbeats);
     }
 
     fn check_node(&mut self, node: &Value, ctx: &mut ControllerContext) {
@@ -81,7 +81,7 @@ impl NodeLifecycle {
         if !self.nodes.contains_key(name) {
             let message = format!("Node {name} event: Registered Node {name} in Controller");
             let event = EventBody::normal("RegisteredNode", &message);
-            ctx.record(COMPONENT, recorder::node(name, uid), event);
+            ctx.record(COMPONENT, recorder::node_reference(name, uid), event);
         }
         let fresh =
             || Heartbeat { uid: uid.to_owned(), status: status.clone(), lease: lease.clone(), at: ctx.now };
@@ -111,7 +111,7 @@ impl NodeLifecycle {
         if is_expired && before == "True" {
             let message = format!("Node {name} status is now: NodeNotReady");
             let event = EventBody::normal("NodeNotReady", &message);
-            ctx.record(COMPONENT, recorder::node(name, uid), event);
+            ctx.record(COMPONENT, recorder::node_reference(name, uid), event);
             mark_pods_not_ready(name, ctx);
         }
     }

@@ -13,11 +13,17 @@ use crate::resource::event::{self, EventMetadata, EventNames};
 use crate::resource::{Event, EventBody, Kind, ObjectExt};
 use crate::sim::Time;
 
+/// Time in which equal events of a controller are counted.
+const REPEAT_WINDOW: Duration = Duration::from_secs(600);
+/// Time in which similar events of the scheduler are a series.
+const SERIES_WINDOW: Duration = Duration::from_secs(360);
+
 /// Identity of repeated events: component, object, reason, and message or action.
 type Key = (&'static str, String, String, String);
 
+/// The last event with a key.
 #[derive(Clone, Debug)]
-struct Last {
+struct LastEvent {
     namespace: String,
     name: String,
     at: Time,
@@ -26,7 +32,7 @@ struct Last {
 
 /// Objects of a scheduler event.
 #[derive(Clone, Debug)]
-pub(super) struct Related {
+pub(super) struct EventObjects {
     /// Object that the event is about (`regarding`).
     pub(super) object: ObjectReference,
     /// Object that caused the event (`related`).
@@ -36,7 +42,7 @@ pub(super) struct Related {
 /// Recorder of events.
 #[derive(Debug, Default)]
 pub(super) struct Recorder {
-    last: BTreeMap<Key, Last>,
+    last: BTreeMap<Key, LastEvent>,
     names: EventNames,
 }
 
@@ -50,13 +56,12 @@ impl Recorder {
         object: ObjectReference,
         body: EventBody,
     ) {
-        const REPEATS: Duration = Duration::from_secs(600);
-        let of = [&object.kind, &object.namespace, &object.name, &object.uid]
+        let object_key = [&object.kind, &object.namespace, &object.name, &object.uid]
             .map(|field| field.as_deref().unwrap_or_default());
-        let key = (component, of.join("/"), body.reason.to_owned(), body.message.to_owned());
+        let key = (component, object_key.join("/"), body.reason.to_owned(), body.message.to_owned());
         let now = ctx.epoch().meta_time(ctx.now);
         let event = Event::new(object, body).with_count(component, None, now);
-        if let Some(last) = self.last.get_mut(&key).filter(|last| ctx.now.since(last.at) < REPEATS) {
+        if let Some(last) = self.last.get_mut(&key).filter(|last| ctx.now.since(last.at) < REPEAT_WINDOW) {
             last.at = ctx.now;
             last.count += 1;
             let mut repeated = Event { count: Some(last.count), ..event.clone() };
@@ -73,16 +78,15 @@ impl Recorder {
     pub(super) fn record_series(
         &mut self,
         ctx: &mut SimContext,
-        Related { object, cause }: Related,
+        EventObjects { object, cause }: EventObjects,
         action: &str,
         body: EventBody,
     ) {
         const COMPONENT: &str = "default-scheduler";
-        const REPEATS: Duration = Duration::from_secs(360);
-        let of = format!("{:?}{:?}", object.uid, cause.as_ref().map(|cause| &cause.uid));
-        let key = (COMPONENT, of, body.reason.to_owned(), action.to_owned());
+        let object_key = format!("{:?}{:?}", object.uid, cause.as_ref().map(|cause| &cause.uid));
+        let key = (COMPONENT, object_key, body.reason.to_owned(), action.to_owned());
         let now = ctx.epoch().micro_time(ctx.now);
-        if let Some(last) = self.last.get_mut(&key).filter(|last| ctx.now.since(last.at) < REPEATS) {
+        if let Some(last) = self.last.get_mut(&key).filter(|last| ctx.now.since(last.at) < SERIES_WINDOW) {
             last.at = ctx.now;
             last.count += 1;
             if last.count == 2 {
@@ -110,7 +114,7 @@ impl Recorder {
         event.metadata.name = self.names.next_name(&event.involved_object, nanoseconds);
         if create_event(ctx, &event) {
             let EventMetadata { name, namespace, .. } = event.metadata;
-            self.last.insert(key, Last { namespace, name, at: ctx.now, count: 1 });
+            self.last.insert(key, LastEvent { namespace, name, at: ctx.now, count: 1 });
         }
     }
 }
@@ -127,12 +131,12 @@ pub(super) fn object_reference(kind: Kind, object: &Value) -> ObjectReference {
 }
 
 /// Returns a reference to a pod by name.
-pub(super) fn pod_named(namespace: &str, name: &str) -> ObjectReference {
+pub(super) fn pod_reference(namespace: &str, name: &str) -> ObjectReference {
     ObjectReference { namespace: Some(namespace.to_owned()), ..reference("Pod", "v1", name) }
 }
 
 /// Returns a reference to a node.
-pub(super) fn node(name: &str, uid: &str) -> ObjectReference {
+pub(super) fn node_reference(name: &str, uid: &str) -> ObjectReference {
     ObjectReference { uid: Some(uid.to_owned()), ..reference("Node", "v1", name) }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::{Taint, Toleration};
 use serde_json::Value;
 
-use super::context::{ControllerContext, ControllerEvent, observed_generation};
+use super::context::{ControllerContext, ControllerTask, observed_generation};
 use super::recorder;
 use crate::apiserver::{self, DeleteOptions};
 use crate::resource::pod_status::PodCondition;
@@ -35,7 +35,7 @@ impl TaintEviction {
     /// Handles a change of a node.
     pub(super) fn node_changed(&mut self, change: &Change, ctx: &mut ControllerContext) {
         let node = &change.object;
-        if change.what == ChangeKind::Deleted
+        if change.change_kind == ChangeKind::Deleted
             || change.before.as_ref().is_some_and(|before| no_execute(before) == no_execute(node))
         {
             return;
@@ -49,7 +49,7 @@ impl TaintEviction {
     /// Handles a change of a pod.
     pub(super) fn pod_changed(&mut self, change: &Change, ctx: &mut ControllerContext) {
         let pod = &change.object;
-        if change.what == ChangeKind::Deleted {
+        if change.change_kind == ChangeKind::Deleted {
             self.cancel(pod.namespace(), pod.name(), ctx);
             return;
         }
@@ -118,7 +118,7 @@ impl TaintEviction {
         let due = (since + wait).max(ctx.now);
         let (namespace, name) = key.clone();
         self.planned.insert(key, PlannedDeletion { since, due });
-        ctx.schedule_at(due, ControllerEvent::TaintEviction { namespace, name });
+        ctx.schedule_at(due, ControllerTask::EvictTainted { namespace, name });
     }
 
     fn cancel(&mut self, namespace: &str, name: &str, ctx: &mut ControllerContext) {
@@ -139,5 +139,5 @@ fn record_event(what: &str, namespace: &str, name: &str, ctx: &mut ControllerCon
         _ => format!("Marking for deletion Pod {namespace}/{name}"),
     };
     let event = EventBody::normal("TaintManagerEviction", &message);
-    ctx.record(COMPONENT, recorder::pod_named(namespace, name), event);
+    ctx.record(COMPONENT, recorder::pod_reference(namespace, name), event);
 }

@@ -25,7 +25,7 @@ pub(super) const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
 /// (`doNoScheduleTaintingPass`).
 pub(super) fn handle_change(change: &Change, defects: &Defects, ctx: &mut ControllerContext) {
     const EFFECT: &str = "NoSchedule";
-    if change.what == ChangeKind::Deleted {
+    if change.change_kind == ChangeKind::Deleted {
         return;
     }
     let name = change.object.name();

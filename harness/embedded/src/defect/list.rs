@@ -68,6 +68,7 @@ defects! {
         MessageOmitsLayers = "The usage of ephemeral storage in the message does not include writable layers.",
         MessageThresholdWithReclaim = "The threshold in the message includes evictionMinimumReclaim.",
         MessageRequestIsPending since 33 = "The message gives the requests of a resize that the node has no room for.",
+        MessageRequestIsLimit = "The message gives limits instead of requests.",
     }
     Annotations {
         AnnotationsMissing = "The Evicted event has no annotations.",
@@ -183,6 +184,8 @@ defects! {
         TransitionOfAnother = "A node condition holds as long as there is pressure of another kind.",
         MinimumReclaimPercentIgnored = "evictionMinimumReclaim in percent has no effect.",
         AllocatableReclaimedLast = "A node that is short of allocatable memory and of disk space reclaims disk space.",
+        InodePercentOfFree = "A percentage of inodes refers to the free ones.",
+        ReservedStorageOfImagefs = "The threshold on imagefs instead of nodefs reduces the storage that is allocatable.",
         PidsReclaimedFirst = "A node that is short of memory and of process ids reclaims process ids.",
     }
     Conditions {
@@ -228,6 +231,8 @@ defects! {
         AdmissionNamesFirstCondition = "The message of a rejection names only one of several conditions.",
         AdmissionIgnoresTransition = "A node admits pods as soon as the pressure has ended, although it still reports the condition.",
         AdmissionCountedAsOther since 32 = "kubelet_admission_rejections_total counts rejections under pressure under the reason Other.",
+        AdmissionTolerationOfNoExecute = "Only tolerations of the effect NoExecute count for the exception of memory pressure.",
+        TerminatingPodsHoldNothing = "The requests of an evicted pod do not count any more while its containers terminate.",
         AdmissionCountsEnded = "Requests of pods that have ended count at admission until their objects are deleted.",
         ResizeIgnoresEndedPods since 36 = "A resize that the node had no room for is not tried again when another pod has ended.",
     }
@@ -274,6 +279,7 @@ defects! {
         LimitsNeedPressure = "Limits of local storage are enforced only while a threshold is crossed.",
         LimitsIgnoredUnderPressure = "Limits of local storage are not enforced while a threshold is crossed.",
         LimitsEvictOne = "One pass evicts only one of the pods over their limits of local storage.",
+        ContainerLimitIsRequest = "The ephemeral-storage request of a container is enforced as its limit.",
     }
     // From 1.29 to 1.31, the kubelet applies a threshold on nodefs at random as one on containerfs,
     // for which it deletes nothing.
@@ -332,6 +338,8 @@ defects! {
         StatusRestartCounted = "The end of a container by an eviction counts as a restart.",
         EvictedContainersStay = "The containers of evicted pods are kept, with their logs.",
         StatusSidecarsExitLost since 29 = "Sidecars of evicted pods end with exit code 0 and Completed.",
+        StatusReasonEarly = "The reason and message of an eviction are reported while containers still run.",
+        StatusWaitingStays = "A container that never started is still waiting after its pod was evicted.",
     }
     Disruption {
         DisruptionMissing = "A pod evicted under pressure has no condition DisruptionTarget.",
@@ -376,6 +384,7 @@ defects! {
         PreemptionIsCounted = "kubelet_evictions counts preempted pods.",
         PreemptionForFirstResource = "A critical pod preempts pods only for the first resource that is missing.",
         PreemptionSparesLowerCritical = "A critical pod does not preempt critical pods of lower priority.",
+        PreemptionCountsSpared = "Guaranteed pods that are not preempted count as preempted when Burstable ones are chosen.",
     }
     Summary {
         // Kubelets have sidecars since 1.29 (feature gate `SidecarContainers`).
@@ -387,6 +396,7 @@ defects! {
         SummaryNeverFromRuntime = "Statistics are those of cAdvisor with the feature gate PodAndContainerStatsFromCRI, too.",
         SummaryCountsHugePages since 37 = "Memory that huge pages reserve is available memory of the node.",
         SummaryNeverCountsHugePages since 37 = "HugepageAwareEviction cannot be disabled.",
+        ResourceMetricsCountCache = "The working sets of /metrics/resource include the inactive file cache.",
         SummaryNodeCountsCache = "The working set of the node includes the inactive file cache.",
         SummaryOmitsRss = "The Summary has no RSS.",
         SummaryOmitsProcesses since 31 = "The Summary has no process counts.",

@@ -7,9 +7,6 @@ use evictlab_fault::{EventSelector, Fault};
 
 use crate::sim::{Broadcast, Subscription, Time};
 
-/// Time that systemd takes to start a kubelet again.
-const KUBELET_RESTART: Duration = Duration::from_millis(600);
-
 /// Objects and nodes that a fault applies to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FaultScope {
@@ -26,9 +23,10 @@ struct ActiveFault {
     scope: FaultScope,
     from: Time,
     until: Option<Time>,
-    /// Number of times that the fault took effect; for watch faults, the number of the last
-    /// interruption.
+    /// Number of times that the fault took effect.
     hits: u32,
+    /// Number of the last interruption of watches by the fault; 0 before the first.
+    interruption: u64,
 }
 
 /// Delivery of an event to the API server.
@@ -62,13 +60,42 @@ pub(crate) enum NodeFault {
     OomKill,
     /// The kubelet stops.
     StopKubelet,
-    /// The kubelet stops if it runs, and starts after a delay.
-    StartKubelet {
-        /// True if the kubelet is stopped first.
-        stop: bool,
-        /// Delay of the start.
-        delay: Duration,
-    },
+    /// The kubelet starts.
+    StartKubelet,
+    /// The kubelet stops if it runs, and systemd starts it again.
+    RestartKubelet,
+}
+
+/// Effect of a fault at the times of its script.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Trigger {
+    /// Watches end.
+    InterruptWatches,
+    /// The kernel kills a process.
+    OomKill,
+    /// The kubelet stops, and starts again at the end of the fault.
+    NodeGone,
+    /// The kubelet restarts.
+    RestartKubelet,
+}
+
+impl Trigger {
+    /// Returns the trigger of a fault; `None` if the fault only affects requests, events or
+    /// statistics during its time range.
+    fn of(fault: &Fault) -> Option<Self> {
+        match fault {
+            Fault::WatchClosed(_) | Fault::WatchExpired(_) => Some(Self::InterruptWatches),
+            Fault::OomKill(_) => Some(Self::OomKill),
+            Fault::NodeGone(_) => Some(Self::NodeGone),
+            Fault::KubeletRestart(_) => Some(Self::RestartKubelet),
+            Fault::EventLost(_)
+            | Fault::EventDoubled(_)
+            | Fault::EventLate(_)
+            | Fault::ApiError(_)
+            | Fault::ApiSlow(_)
+            | Fault::StatsMissing(_) => None,
+        }
+    }
 }
 
 /// End of an open watch.
@@ -108,18 +135,11 @@ impl ActiveFaults {
             let until = length.map(|length| from + length);
             let number = self.next;
             self.next += 1;
-            let is_triggered = matches!(
-                fault,
-                Fault::WatchClosed(_)
-                    | Fault::WatchExpired(_)
-                    | Fault::KubeletRestart(_)
-                    | Fault::OomKill(_)
-                    | Fault::NodeGone(_)
-            );
-            if is_triggered {
+            if Trigger::of(fault).is_some() {
                 due.extend(std::iter::once(from).chain(until).map(|time| (time, number)));
             }
-            let active = ActiveFault { fault: fault.clone(), scope: scope.clone(), from, until, hits: 0 };
+            let (fault, scope) = (fault.clone(), scope.clone());
+            let active = ActiveFault { fault, scope, from, until, hits: 0, interruption: 0 };
             self.active.insert(number, active);
         }
         due
@@ -127,7 +147,7 @@ impl ActiveFaults {
 
     /// Ends the faults whose scope names a node, also those that have not begun. A node that is
     /// gone for a time still returns after it.
-    pub(crate) fn end(&mut self, node: &str) {
+    pub(crate) fn end_on_node(&mut self, node: &str) {
         self.active.retain(|_, active| {
             let returns = matches!(active.fault, Fault::NodeGone(_)) && active.hits == 1;
             active.scope.node.as_deref() != Some(node) || returns && active.until.is_some()
@@ -140,28 +160,23 @@ impl ActiveFaults {
         let active = self.active.get_mut(&number)?;
         active.hits += 1;
         let ends = active.hits > 1;
-        let effect = match &active.fault {
-            Fault::WatchClosed(_) | Fault::WatchExpired(_) => {
-                active.hits = u32::try_from(self.interruptions.version() + 1).unwrap_or(u32::MAX);
+        let effect = match Trigger::of(&active.fault)? {
+            Trigger::InterruptWatches => {
+                active.interruption = self.interruptions.version() + 1;
                 self.interruptions.notify();
                 return None;
             }
-            Fault::OomKill(_) => NodeFault::OomKill,
-            Fault::NodeGone(_) if ends => NodeFault::StartKubelet { stop: false, delay: Duration::ZERO },
-            Fault::NodeGone(_) => NodeFault::StopKubelet,
-            Fault::KubeletRestart(_) => NodeFault::StartKubelet { stop: true, delay: KUBELET_RESTART },
-            Fault::EventLost(_)
-            | Fault::EventDoubled(_)
-            | Fault::EventLate(_)
-            | Fault::ApiError(_)
-            | Fault::ApiSlow(_)
-            | Fault::StatsMissing(_) => return None,
+            Trigger::OomKill => NodeFault::OomKill,
+            Trigger::NodeGone if ends => NodeFault::StartKubelet,
+            Trigger::NodeGone => NodeFault::StopKubelet,
+            Trigger::RestartKubelet => NodeFault::RestartKubelet,
         };
         Some((effect, active.scope.node.clone()))
     }
 
-    /// Returns the delivery of an event about an object of a namespace, which is empty for nodes.
-    pub(crate) fn event(&mut self, namespace: &str, reason: &str) -> EventDelivery {
+    /// Delivers an event about an object of a namespace, which is empty for nodes: applies the
+    /// first fault that affects the event, and returns the delivery.
+    pub(crate) fn deliver_event(&mut self, namespace: &str, reason: &str) -> EventDelivery {
         for active in self.active.values_mut() {
             if !active.scope.covers_namespace(namespace) {
                 continue;
@@ -182,7 +197,7 @@ impl ActiveFaults {
 
     /// Returns the outcome of a request for a resource. `namespace` and `node` are those that the
     /// request names.
-    pub(crate) fn request(
+    pub(crate) fn request_outcome(
         &self,
         now: Time,
         resource: &str,
@@ -192,10 +207,15 @@ impl ActiveFaults {
         let affects =
             |active: &&ActiveFault| active.is_active_at(now) && active.scope.covers_request(namespace, node);
         for active in self.active.values().filter(affects) {
-            let of = |wanted: &Option<String>| wanted.as_deref().is_none_or(|wanted| wanted == resource);
+            let affects_resource =
+                |stated: &Option<String>| stated.as_deref().is_none_or(|stated| stated == resource);
             match &active.fault {
-                Fault::ApiError(error) if of(&error.resource) => return RequestOutcome::Rejected(error.code),
-                Fault::ApiSlow(slow) if of(&slow.resource) => return RequestOutcome::Delayed(slow.by.get()),
+                Fault::ApiError(error) if affects_resource(&error.resource) => {
+                    return RequestOutcome::Rejected(error.code);
+                }
+                Fault::ApiSlow(slow) if affects_resource(&slow.resource) => {
+                    return RequestOutcome::Delayed(slow.by.get());
+                }
                 _ => {}
             }
         }
@@ -221,7 +241,7 @@ impl ActiveFaults {
     /// Returns how a watch ends that was opened after `opened` interruptions, if it does.
     pub(crate) fn watch_end(&self, opened: u64, resource: &str, namespace: Option<&str>) -> Option<WatchEnd> {
         let mut end = None;
-        for active in self.active.values().filter(|active| u64::from(active.hits) > opened) {
+        for active in self.active.values().filter(|active| active.interruption > opened) {
             let (watch, this) = match &active.fault {
                 Fault::WatchClosed(watch) => (watch, WatchEnd::Closed),
                 Fault::WatchExpired(watch) => (watch, WatchEnd::Expired),
@@ -252,9 +272,9 @@ impl FaultScope {
     fn covers_request(&self, namespace: Option<&str>, node: Option<&str>) -> bool {
         match (&self.namespace, &self.node) {
             (None, None) => true,
-            (own, of) => {
-                own.as_deref().is_some_and(|own| namespace == Some(own))
-                    || of.as_deref().is_some_and(|of| node == Some(of))
+            (own_namespace, own_node) => {
+                own_namespace.as_deref().is_some_and(|own| namespace == Some(own))
+                    || own_node.as_deref().is_some_and(|own| node == Some(own))
             }
         }
     }

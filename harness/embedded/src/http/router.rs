@@ -49,8 +49,9 @@ async fn inject_faults(State(cluster): State<Cluster>, request: Request, next: N
         "namespaces" => target.name.as_deref(),
         _ => target.namespace.as_deref(),
     };
-    let outcome = cluster
-        .with(|simulation| simulation.faults.request(simulation.now, &target.resource, namespace, node));
+    let outcome = cluster.with(|simulation| {
+        simulation.faults.request_outcome(simulation.now, &target.resource, namespace, node)
+    });
     match outcome {
         RequestOutcome::Answered => {}
         RequestOutcome::Rejected(code) => return responses::error(&errors::injected(code)),

@@ -24,6 +24,8 @@ pub(crate) enum KubeletEvent {
 pub(crate) enum PodEvent {
     /// The pod worker syncs the pod.
     Sync(PodUid),
+    /// The pod worker syncs the pod again after a failure, unless it has failed since.
+    Retry(PodUid),
     /// The worker's current step ends; stale if the number is not the worker's serial.
     Step(PodUid, u64),
     /// The runtime is relisted (PLEG).

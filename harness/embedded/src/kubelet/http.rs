@@ -5,6 +5,7 @@ use serde::Serialize;
 use crate::apiserver::Status;
 use crate::context::SimContext;
 use crate::kubelet::state::Kubelet;
+use crate::kubelet::stats::resource_metrics;
 use crate::machine::Machine;
 use crate::resource::{Kind, ObjectExt};
 
@@ -33,6 +34,7 @@ impl Kubelet {
             "stats/summary" => self.stats_summary(machine, ctx),
             "configz" => Answer::json(&self.config.configz()),
             "metrics" => Answer::text(200, self.metrics(ctx)),
+            "metrics/resource" => self.resource_metrics(machine, ctx),
             "healthz" => Answer::text(200, "ok".to_owned()),
             _ => Answer::text(404, "404 page not found\n".to_owned()),
         }
@@ -44,6 +46,16 @@ impl Kubelet {
         let process =
             format!("# TYPE process_start_time_seconds gauge\nprocess_start_time_seconds {started}\n");
         self.eviction.metrics.text() + &process
+    }
+
+    /// Returns the memory of `/metrics/resource`; its CPU and swap are not modelled.
+    fn resource_metrics(&mut self, machine: &Machine, ctx: &mut SimContext) -> Answer {
+        match self.summary(false, machine, ctx) {
+            Ok(summary) => {
+                Answer::text(200, resource_metrics::text(&summary, &self.identity.options.defects))
+            }
+            Err(_) => Answer::text(200, "scrape_error 1\n".to_owned()),
+        }
     }
 
     fn stats_summary(&mut self, machine: &Machine, ctx: &mut SimContext) -> Answer {

@@ -6,6 +6,7 @@ mod event;
 pub(crate) mod eviction;
 pub(crate) mod http;
 mod identity;
+mod images;
 pub(crate) mod log;
 pub(crate) mod pods;
 pub(crate) mod recorder;

@@ -50,7 +50,7 @@ impl Kubelet {
         self.recorder = Recorder::default();
         self.stats = Stats::default();
         self.eviction = Eviction::default();
-        if !self.config_start(ctx) {
+        if !self.load_config(ctx) {
             return;
         }
         self.status_start(machine, ctx);

@@ -136,10 +136,7 @@ impl Kernel {
         }
         // The default size of a tmpfs is half of the memory (mm/shmem.c).
         let half = self.cgroups.total() / 2;
-        let place = match mount.memory {
-            true => Place::Memory(mount.size_limit.unwrap_or(half)),
-            false => Place::Node,
-        };
+        let place = if mount.memory { Place::Memory(mount.size_limit.unwrap_or(half)) } else { Place::Node };
         let tree = self.disk.create_tree(place);
         pod.volumes.insert(mount.volume.clone(), tree);
     }

@@ -23,7 +23,7 @@ pub(crate) struct Change {
     /// Version of the store after the change.
     pub version: u64,
     /// Kind of the change.
-    pub what: ChangeKind,
+    pub change_kind: ChangeKind,
     /// Kind of the object.
     pub kind: Kind,
     /// State after the change. For a removed object: the last state, with the version of the

@@ -44,7 +44,7 @@ impl Index {
     pub(super) fn update(&mut self, (namespace, name): (&str, &str), change: &Change) {
         let key = || (namespace.to_owned(), name.to_owned());
         let before = change.before.as_deref();
-        let after = Some(&*change.object).filter(|_| change.what != ChangeKind::Deleted);
+        let after = Some(&*change.object).filter(|_| change.change_kind != ChangeKind::Deleted);
         match change.kind {
             Kind::Pod => {
                 let node = |pod: &Value| Some(pod.node_name().to_owned()).filter(|node| !node.is_empty());
@@ -110,14 +110,14 @@ mod tests {
         let mut last: BTreeMap<&str, Arc<Value>> = BTreeMap::new();
         let mut apply = |index: &mut Index, kind: Kind, name: &'static str, object: Option<Value>| {
             let before = last.remove(name);
-            let (what, object) = match object {
+            let (change_kind, object) = match object {
                 Some(object) => (ChangeKind::Modified, Arc::new(object)),
                 None => (ChangeKind::Deleted, before.clone().unwrap()),
             };
-            if what == ChangeKind::Modified {
+            if change_kind == ChangeKind::Modified {
                 last.insert(name, object.clone());
             }
-            index.update(("ns", name), &Change { version: 1, what, kind, object, before });
+            index.update(("ns", name), &Change { version: 1, change_kind, kind, object, before });
         };
         let pod = |node: &str, owners: &[&str]| {
             let owners: Vec<Value> = owners.iter().map(|uid| json!({"uid": uid})).collect();

@@ -189,7 +189,7 @@ impl Store {
         let last = Arc::new(last);
         self.remember(Change {
             version: self.version,
-            what: ChangeKind::Deleted,
+            change_kind: ChangeKind::Deleted,
             kind,
             object: last.clone(),
             before: Some(old),
@@ -241,8 +241,8 @@ impl Store {
         let (namespace, name) = key(kind, &object);
         let all = self.objects.entry(kind).or_default();
         all.entry(namespace.to_owned()).or_default().insert(name.to_owned(), object.clone());
-        let what = if before.is_some() { ChangeKind::Modified } else { ChangeKind::Added };
-        self.remember(Change { version: self.version, what, kind, object: object.clone(), before });
+        let change_kind = if before.is_some() { ChangeKind::Modified } else { ChangeKind::Added };
+        self.remember(Change { version: self.version, change_kind, kind, object: object.clone(), before });
         object
     }
 

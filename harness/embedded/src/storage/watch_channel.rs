@@ -78,7 +78,8 @@ mod tests {
     #[test]
     fn a_receiver_that_does_not_read_expires() {
         let object = Arc::new(Value::Null);
-        let change = Change { version: 1, what: ChangeKind::Added, kind: Kind::Pod, object, before: None };
+        let change =
+            Change { version: 1, change_kind: ChangeKind::Added, kind: Kind::Pod, object, before: None };
         let channel = WatchChannel::new(None);
         let send = |count: usize| (0..count).for_each(|_| channel.send("default", &change));
         send(MAX_PENDING);

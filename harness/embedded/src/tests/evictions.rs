@@ -324,7 +324,7 @@ fn restart_resets_conditions() {
     assert_eq!(rejects(&lab).as_deref(), Some("The node had condition: [MemoryPressure]. "));
     let tolerant = json!({"spec": {"containers": [{"name": "c"}], "tolerations": [{"operator": "Exists"}]}});
     assert_eq!(lab.simulation.nodes["n1"].kubelet.rejects(&tolerant), None);
-    lab.simulation.with(|_, nodes, ctx| nodes.get_mut("n1").unwrap().kubelet.restore(ctx));
+    lab.simulation.with(|_, nodes, ctx| nodes.get_mut("n1").unwrap().kubelet.restore_config(ctx));
     lab.seconds(1.0);
     assert_eq!(lab.condition("MemoryPressure"), "False");
     assert_eq!(rejects(&lab), None);

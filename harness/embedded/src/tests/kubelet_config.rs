@@ -142,7 +142,7 @@ fn merges_changes_at_restart() {
         (&json!(5), &Value::Null),
         "changes apply to the original file"
     );
-    lab.simulation.with(|_, nodes, ctx| nodes.get_mut("n1").unwrap().kubelet.restore(ctx));
+    lab.simulation.with(|_, nodes, ctx| nodes.get_mut("n1").unwrap().kubelet.restore_config(ctx));
     assert_eq!(lab.seconds(1.0).configz()["maxPods"], 110);
 }
 

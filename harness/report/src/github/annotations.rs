@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use crate::attention::{needs_attention, same_outcome};
+use crate::attention::same_outcome;
 use crate::run_event::{CaseInfo, RunEvent, RunEventKind};
 use crate::run_state::{EndedCase, RunState};
 use crate::sink::{Report, ReportError};
@@ -91,7 +91,7 @@ fn case_annotation(run: &RunState) -> Option<Annotation> {
     let level = match (verdict, changed_from) {
         (Verdict::Inconclusive, _) => Level::Warning,
         (_, Some(_)) => Level::Error,
-        (verdict, None) if needs_attention(verdict) => Level::Error,
+        (verdict, None) if verdict.needs_attention() => Level::Error,
         (Verdict::Fixed, None) => Level::Notice,
         _ => return None,
     };
@@ -109,7 +109,7 @@ impl<W: Write + Send> Report for Annotations<W> {
     }
 
     fn on_event(&mut self, event: &RunEvent, run: &RunState) -> Result<(), ReportError> {
-        match &event.what {
+        match &event.kind {
             RunEventKind::CaseEnded { .. } => {
                 case_annotation(run).map_or(Ok(()), |annotation| self.write(&annotation))
             }

@@ -11,7 +11,7 @@ use crate::run_event::RunEvent;
 use crate::run_state::RunState;
 use crate::sink::{Report, ReportError};
 use crate::summary::{LOG_COLUMNS, SummaryParts};
-use crate::terminal::{LogFormatter, colour_markdown};
+use crate::terminal::{LogFormatter, color_markdown};
 
 /// Writes the log.
 #[derive(Debug)]
@@ -34,11 +34,11 @@ impl<W: Write> GithubLog<W> {
 
     /// Writes text without effect as commands, in a group if it has a title.
     fn write_group(&mut self, title: Option<&str>, text: &str) -> Result<(), ReportError> {
-        let (colour, token) = (self.options.colour, &self.token);
+        let (color, token) = (self.options.color, &self.token);
         if let Some(title) = title {
             writeln!(self.out, "::group::{}", escape(title))?;
         }
-        let text = colour_markdown(text.trim(), colour);
+        let text = color_markdown(text.trim(), color);
         write!(self.out, "::stop-commands::{token}\n{text}::{token}::\n")?;
         if title.is_some() {
             writeln!(self.out, "::endgroup::")?;
@@ -54,14 +54,14 @@ impl<W: Write + Send> Report for GithubLog<W> {
 
     fn on_event(&mut self, event: &RunEvent, run: &RunState) -> Result<(), ReportError> {
         for line in self.formatter.lines_for(event, run, self.options.verbosity) {
-            writeln!(self.out, "{}", line.text(self.options.colour))?;
+            writeln!(self.out, "{}", line.text(self.options.color))?;
         }
         Ok(self.out.flush()?)
     }
 
     fn finish(mut self: Box<Self>, run: &RunState) -> Result<(), ReportError> {
         let SummaryParts { overview, attention, closing } =
-            SummaryParts::of(run, Some(&self.run_dir), self.options.verbosity, LOG_COLUMNS);
+            SummaryParts::of(run, Some(&self.run_dir), self.options, LOG_COLUMNS);
         for (title, text) in attention {
             self.write_group(Some(&title), &text)?;
         }
@@ -116,7 +116,7 @@ mod tests {
             fixtures::run_started(&["v1.32.13"], &["a"]),
             fixtures::case_ended("a", "v1.32.13", 1, Verdict::Failed, why),
         ];
-        let events: Vec<_> = events.into_iter().map(|what| fixtures::event(0.0, what)).collect();
+        let events: Vec<_> = events.into_iter().map(|kind| fixtures::event(0.0, kind)).collect();
         let commands = commands(&written(&events));
         assert_eq!(commands, ["::group::failed: message/a on v1.32.13, 8.2s", "::endgroup::"]);
     }

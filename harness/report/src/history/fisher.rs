@@ -23,9 +23,10 @@ pub(super) fn probability_of_more_failures(earlier: Counts, recent: Counts) -> f
     let all = log_choose(total, recent.total());
     let probability = |failures: usize| {
         let passed = recent.total() - failures;
-        match passed <= total - failed {
-            true => (log_choose(failed, failures) + log_choose(total - failed, passed) - all).exp(),
-            false => 0.0,
+        if passed <= total - failed {
+            (log_choose(failed, failures) + log_choose(total - failed, passed) - all).exp()
+        } else {
+            0.0
         }
     };
     (recent.failed..=most).map(probability).sum::<f64>().min(1.0)

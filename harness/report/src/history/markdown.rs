@@ -49,7 +49,7 @@ pub fn history_table(history: &History, all: bool) -> String {
     visible(&text).into_owned()
 }
 
-/// Returns true if a case changed, or did not always succeed.
+/// Returns whether a case changed, or did not always succeed.
 fn is_notable(series: &Series) -> bool {
     let is_success = |outcome: &PastResult| outcome.verdict.is_success();
     series.change != SeriesChange::Stable || !series.outcomes.iter().all(is_success)

@@ -53,7 +53,7 @@ pub enum SeriesChange {
 }
 
 impl SeriesChange {
-    /// Returns true if the case fails now, or fails more often, than before.
+    /// Returns whether the case fails now, or fails more often, than before.
     pub fn is_worse(self) -> bool {
         matches!(self, Self::NewlyFailing(_) | Self::Regressed(_))
     }
@@ -169,7 +169,7 @@ fn counts(outcomes: &[PastResult]) -> Counts {
     Counts { passed: number(true), failed: number(false) }
 }
 
-/// Returns true if a verdict is a success; `None` if it is not conclusive.
+/// Returns whether a verdict is a success; `None` if it is not conclusive.
 fn is_success(verdict: Verdict) -> Option<bool> {
     verdict.is_conclusive().then(|| verdict.is_success())
 }
@@ -210,7 +210,7 @@ mod tests {
         };
         *of_run = backend;
         let events = [started, fixtures::case_ended("a", &kubelet, 1, verdict, "why")];
-        let events = events.map(|what| fixtures::event(f64::from(patch), what));
+        let events = events.map(|kind| fixtures::event(f64::from(patch), kind));
         let dir = tempfile::tempdir().unwrap();
         let mut report = JsonLines::create(&RunDir::at(dir.path()).unwrap()).unwrap();
         fixtures::deliver(&mut report, &events);

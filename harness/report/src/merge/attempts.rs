@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::source::{Cell, Source};
+use super::source::{CaseKubelet, Source};
 use crate::run_event::CaseId;
 use evictlab_judge::{CaseResult, Phase, Verdict};
 
@@ -26,12 +26,12 @@ impl Attempts {
     /// Numbers the attempts of `sources`, and finds gaps. `missing_shards` explains some of them.
     pub(super) fn of(sources: &[Source], missing_shards: Option<&str>) -> Self {
         let mut attempts = Self::default();
-        let mut cells: BTreeMap<Cell, InCell> = BTreeMap::new();
+        let mut cells: BTreeMap<CaseKubelet, InCell> = BTreeMap::new();
         for (nth, source) in sources.iter().enumerate() {
             let ended = source.state.ended.iter().map(|ended| (&ended.id, Some(ended.result.verdict)));
             let running = source.state.running.iter().map(|running| (&running.id, None));
             for (id, verdict) in ended.chain(running) {
-                cells.entry(Cell::of(id)).or_default().push((nth, id.clone(), verdict));
+                cells.entry(CaseKubelet::of(id)).or_default().push((nth, id.clone(), verdict));
             }
         }
         for (cell, in_cell) in &cells {
@@ -46,7 +46,7 @@ impl Attempts {
         self.numbers.get(&(source, id.clone())).copied()
     }
 
-    fn number_cell(&mut self, cell: &Cell, in_cell: &InCell, sources: &[Source]) {
+    fn number_cell(&mut self, cell: &CaseKubelet, in_cell: &InCell, sources: &[Source]) {
         let has_run = |verdict: &Option<Verdict>| verdict.is_some_and(|verdict| verdict != Verdict::Skipped);
         let other_ran =
             |nth: usize| in_cell.iter().any(|(other, _, verdict)| *other != nth && has_run(verdict));
@@ -71,10 +71,10 @@ impl Attempts {
     fn find_gaps(
         &mut self,
         sources: &[Source],
-        cells: &BTreeMap<Cell, InCell>,
+        cells: &BTreeMap<CaseKubelet, InCell>,
         missing_shards: Option<&str>,
     ) {
-        let mut planned: BTreeMap<Cell, &Source> = BTreeMap::new();
+        let mut planned: BTreeMap<CaseKubelet, &Source> = BTreeMap::new();
         for source in sources {
             for cell in source.planned() {
                 let first = planned.entry(cell).or_insert(source);
@@ -84,13 +84,14 @@ impl Attempts {
                 }
             }
         }
-        let has_attempt = |cell: &Cell| cells.contains_key(cell);
+        let has_attempt = |cell: &CaseKubelet| cells.contains_key(cell);
         for (cell, source) in planned.iter().filter(|(cell, _)| !has_attempt(cell)) {
             if source.state.end.is_none() {
                 self.gaps.push((cell.attempt(1), died(source, None)));
             }
         }
-        let others: BTreeSet<Cell> = sources.iter().flat_map(Source::planned_by_other_shards).collect();
+        let others: BTreeSet<CaseKubelet> =
+            sources.iter().flat_map(Source::planned_by_other_shards).collect();
         for cell in others.iter().filter(|cell| !planned.contains_key(cell)) {
             let missing = missing_shards.unwrap_or("no run of its shard was merged");
             self.gaps.push((cell.attempt(1), error(format!("no verdict: {missing}"), None)));
@@ -106,12 +107,12 @@ impl Attempts {
 }
 
 /// Every case on every kubelet of any run.
-fn all_cells(sources: &[Source]) -> BTreeSet<Cell> {
+fn all_cells(sources: &[Source]) -> BTreeSet<CaseKubelet> {
     let kubelets: BTreeSet<String> =
         sources.iter().flat_map(|source| source.start().kubelets.clone()).collect();
     let kubelets: Vec<String> = kubelets.into_iter().collect();
     let cases = sources.iter().flat_map(|source| &source.start().cases);
-    cases.flat_map(|info| Cell::of_case(info, &kubelets)).collect()
+    cases.flat_map(|info| CaseKubelet::of_case(info, &kubelets)).collect()
 }
 
 /// The result of a case whose run has no end; `phase` is that of the case, if it started.

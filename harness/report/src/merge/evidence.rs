@@ -32,7 +32,7 @@ pub(super) fn copy_evidence(
     Ok(())
 }
 
-/// Copies the files of a directory in a run. Links are passed over: the run may be a stranger's.
+/// Copies the files of a directory in a run. Links are passed over: the run may be untrusted.
 fn copy_dir(run: &Path, [from, to]: [&Path; 2], depth: u32) -> Result<(), ReportError> {
     make_dir(to)?;
     let read_error = |source| ReportError::Read { path: from.to_owned(), source };

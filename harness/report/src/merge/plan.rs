@@ -28,7 +28,7 @@ pub(super) fn merged_start(
     let kubelets = kubelets(&starts);
     let is_strict = starts.iter().any(|start| start.flaky_result == FlakyResult::Fail);
     Ok(RunEventKind::RunStarted {
-        run: merged_id(&starts),
+        run_id: merged_id(&starts),
         evictlab: versions(&starts).join(", "),
         backend: starts[0].backend,
         model: merged_model(&starts),
@@ -122,7 +122,8 @@ fn kubelet_args(starts: &[&RunStart]) -> BTreeMap<String, String> {
 
 /// The cases of all runs and of their missing shards. `baseline` replaces those of the runs.
 fn cases(starts: &[&RunStart], kubelets: &[String], baseline: Option<&Baseline>) -> Vec<CaseInfo> {
-    let others = |start: &'_ RunStart| start.shard.iter().flat_map(|shard| shard.others.clone()).collect();
+    let others =
+        |start: &'_ RunStart| start.shard.iter().flat_map(|shard| shard.other_cases.clone()).collect();
     let planned = starts.iter().flat_map(|start| start.cases.clone());
     let missing = starts.iter().flat_map(|start| -> Vec<CaseInfo> { others(start) });
     let mut cases: BTreeMap<(String, String), CaseInfo> = BTreeMap::new();
@@ -144,8 +145,8 @@ pub(super) fn missing_shards(starts: &[&RunStart]) -> Option<String> {
     for shard in starts.iter().filter_map(|start| start.shard.as_ref()) {
         parts.entry(shard.of).or_default().push(shard.part);
     }
-    let missing = |(of, parts): (&usize, &Vec<usize>)| -> Vec<String> {
-        (1..=*of).filter(|part| !parts.contains(part)).map(|part| format!("{part}/{of}")).collect()
+    let missing = |(total, parts): (&usize, &Vec<usize>)| -> Vec<String> {
+        (1..=*total).filter(|part| !parts.contains(part)).map(|part| format!("{part}/{total}")).collect()
     };
     match &parts.iter().flat_map(missing).collect::<Vec<_>>()[..] {
         [] => None,

@@ -10,7 +10,7 @@ use evictlab_judge::Verdict;
 
 use super::attempts::Attempts;
 use super::error::MergeError;
-use super::events::merged_events;
+use super::events::merge_events;
 use super::evidence::copy_evidence;
 use super::plan::{merged_start, missing_shards, versions};
 use super::source::Source;
@@ -51,7 +51,7 @@ impl Merge {
         let missing = missing_shards(&starts);
         let attempts = Attempts::of(&sources, missing.as_deref());
         add_notes(&mut notes, &sources, &attempts, missing);
-        let events = merged_events(&sources, start, &attempts);
+        let events = merge_events(&sources, start, &attempts);
         Ok(Self { sources, attempts, events, notes })
     }
 
@@ -73,7 +73,7 @@ impl Merge {
     pub fn cases_not_skipped_on(&self, kubelets: &[String]) -> BTreeSet<String> {
         let (mut cases, mut skipped) = (BTreeSet::new(), BTreeSet::new());
         for event in &self.events {
-            let RunEventKind::CaseEnded { id, result, .. } = &event.what else { continue };
+            let RunEventKind::CaseEnded { id, result, .. } = &event.kind else { continue };
             if kubelets.contains(&id.kubelet) {
                 let of_verdict = match result.verdict {
                     Verdict::Skipped => &mut skipped,

@@ -17,7 +17,7 @@ pub(super) struct Source {
 
 /// A case on a kubelet: all its attempts in all runs.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Cell {
+pub(super) struct CaseKubelet {
     pub(super) suite: String,
     pub(super) case: String,
     pub(super) kubelet: String,
@@ -49,20 +49,20 @@ impl Source {
     }
 
     /// Cells of the plan.
-    pub(super) fn planned(&self) -> impl Iterator<Item = Cell> {
+    pub(super) fn planned(&self) -> impl Iterator<Item = CaseKubelet> {
         let start = self.start();
-        start.cases.iter().flat_map(|info| Cell::of_case(info, &start.kubelets))
+        start.cases.iter().flat_map(|info| CaseKubelet::of_case(info, &start.kubelets))
     }
 
     /// Cells that other shards of the same selection run.
-    pub(super) fn planned_by_other_shards(&self) -> impl Iterator<Item = Cell> {
+    pub(super) fn planned_by_other_shards(&self) -> impl Iterator<Item = CaseKubelet> {
         let start = self.start();
-        let others = start.shard.iter().flat_map(|shard| &shard.others);
-        others.flat_map(|info| Cell::of_case(info, &start.kubelets))
+        let others = start.shard.iter().flat_map(|shard| &shard.other_cases);
+        others.flat_map(|info| CaseKubelet::of_case(info, &start.kubelets))
     }
 }
 
-impl Cell {
+impl CaseKubelet {
     /// The cell of an attempt.
     pub(super) fn of(id: &CaseId) -> Self {
         Self { suite: id.suite.clone(), case: id.case.clone(), kubelet: id.kubelet.clone() }

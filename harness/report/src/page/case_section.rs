@@ -10,7 +10,7 @@ use crate::markdown::write_case_details;
 use crate::run_state::{EndedCase, RunState};
 use crate::text::duration;
 use crate::timeline::{Timeline, inline_svg};
-use evictlab_evidence::{Observations, Recorded};
+use evictlab_evidence::{Observations, Recorded, RecordedEvent};
 use evictlab_judge::Check;
 
 /// Maximum number of log lines on the page.
@@ -111,7 +111,7 @@ fn evidence_details(observations: &Observations) -> Markup {
     html! {
         (documents("Pods as created", recorded(&observations.pods_created)))
         (documents("Pods at the end", recorded(&observations.pods_final)))
-        (documents("Events", recorded(&observations.events)))
+        (events(&observations.events))
         (documents("Kubelet configuration overrides", &overrides))
         (log("Kubelet log (eviction manager)", &observations.kubelet_log))
     }
@@ -127,6 +127,36 @@ fn documents<'a>(title: &str, documents: impl IntoIterator<Item = &'a Value>) ->
     html! {
         @if !all.is_empty() {
             details { summary { (title) " (" (all.len()) ")" } pre { (all.join("---\n")) } }
+        }
+    }
+}
+
+/// The events without their metadata, which is most of their size; the file has all of it.
+fn events(events: &[RecordedEvent]) -> Markup {
+    html! {
+        @if !events.is_empty() {
+            details {
+                summary { "Events (" (events.len()) ")" }
+                div.wide { table {
+                    thead { tr { th { "last seen" } th { "type" } th { "reason" } th { "object" } th { "message" } } }
+                    tbody { @for event in events { (event_row(event)) } }
+                } }
+            }
+        }
+    }
+}
+
+fn event_row(event: &RecordedEvent) -> Markup {
+    let last = event.last_timestamp.as_ref().map(|time| time.0);
+    let at = last.or(event.event_time.as_ref().map(|time| time.0));
+    let object = &event.involved_object;
+    html! {
+        tr {
+            td { @if let Some(at) = at { (at.strftime("%H:%M:%S")) } }
+            td { (event.type_.as_deref().unwrap_or_default()) }
+            td { (event.reason()) @if let Some(count @ 2..) = event.count { " (" (count) " times)" } }
+            td { (object.kind.as_deref().unwrap_or_default()) " " (object.name.as_deref().unwrap_or_default()) }
+            td { (event.message().trim_end()) }
         }
     }
 }
@@ -155,5 +185,20 @@ mod tests {
         assert!(evidence_details(&observations).0.contains(title));
         observations.kubelet_config_overrides.clear();
         assert!(!evidence_details(&observations).0.contains(title));
+    }
+
+    #[test]
+    fn events_are_a_table_without_metadata() {
+        let event = serde_json::json!({
+            "kind": "Event", "apiVersion": "v1", "metadata": {"name": "a.1", "uid": "some-uid"},
+            "involvedObject": {"kind": "Pod", "name": "a"}, "type": "Warning", "reason": "Evicted",
+            "message": "it was <low>. ", "count": 2, "lastTimestamp": "2026-01-01T00:00:02Z",
+        });
+        let table = events(&[Recorded::decode(event).unwrap()]).0;
+        for cell in ["00:00:02", "Warning", "Evicted (2 times)", "Pod a", "it was &lt;low&gt;."] {
+            assert!(table.contains(&format!("<td>{cell}</td>")), "{cell}: {table}");
+        }
+        assert!(!table.contains("uid"), "{table}");
+        assert!(events(&[]).0.is_empty());
     }
 }

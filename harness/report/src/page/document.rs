@@ -1,22 +1,19 @@
 //! A run as one self-contained HTML file, beside the files of its evidence.
 
-use std::collections::HashMap;
-
 use maud::{Markup, html};
 
 use super::evidence_links::EvidenceBase;
 use super::shell::html_document;
 use super::{case_section, matrix};
-use crate::attention::needs_attention;
 use crate::markdown::{model_notice, totals};
 use crate::recorded::{RecordedRun, RecordedRunError};
 use crate::run_state::{Creation, EndedCase, RunStart, RunState};
 use crate::timeline;
 use evictlab_judge::Verdict;
 
-/// Maximum size of the cases that are shown with their evidence. Beyond it, a case has its reason,
-/// and links to the files: the evidence of all cases on all kubelets is 200 MB.
-const MAX_DETAILS: usize = 2_500_000;
+/// Size of the page, in bytes, up to which cases get their details. Beyond it, a case has its
+/// reason, and links to the files: the evidence of all cases on all kubelets is 200 MB.
+const MAX_PAGE: usize = 3_900_000;
 
 /// Renders the HTML page of a run, with links to the files of its evidence.
 ///
@@ -24,7 +21,8 @@ const MAX_DETAILS: usize = 2_500_000;
 /// The evidence of a case cannot be read.
 pub fn page(run: &RecordedRun, base: &EvidenceBase) -> Result<String, RecordedRunError> {
     let state = run.state();
-    let sections = case_sections(run, base, MAX_DETAILS)?;
+    let matrix = matrix::matrix(state);
+    let sections = case_sections(run, base, MAX_PAGE.saturating_sub(matrix.0.len()))?;
     let title =
         state.run.as_ref().map_or_else(|| "evictlab".to_owned(), |run| format!("evictlab run {}", run.id));
     let body = html! {
@@ -37,7 +35,7 @@ pub fn page(run: &RecordedRun, base: &EvidenceBase) -> Result<String, RecordedRu
             }
         }
         main #main {
-            (matrix::matrix(state))
+            (matrix)
             h2 { "Cases" }
             @for section in &sections { (section) }
         }
@@ -46,37 +44,36 @@ pub fn page(run: &RecordedRun, base: &EvidenceBase) -> Result<String, RecordedRu
 }
 
 /// Renders the cases in the order of their ends. Those in most need of attention get their details
-/// first, until the details have `max_details` bytes.
+/// first, until all sections have `max_size` bytes.
 fn case_sections(
     run: &RecordedRun,
     base: &EvidenceBase,
-    max_details: usize,
+    max_size: usize,
 ) -> Result<Vec<Markup>, RecordedRunError> {
     let state = run.state();
     let shown = state.ended.iter().filter(|ended| ended.result.verdict != Verdict::Skipped);
     let shown: Vec<&EndedCase> = shown.collect();
+    let brief = |ended: &&EndedCase| case_section::brief_case_section(state, ended, base);
+    let mut sections: Vec<Markup> = shown.iter().map(brief).collect();
     let mut order: Vec<usize> = (0..shown.len()).collect();
     order.sort_by_key(|place| rank(shown[*place].result.verdict));
-    let (mut size, mut detailed) = (0, HashMap::new());
+    let mut size: usize = sections.iter().map(|section| section.0.len()).sum();
     for place in order {
-        let markup =
-            case_section::case_section(state, shown[place], run.evidence(shown[place])?.as_ref(), base);
-        size += markup.0.len();
-        if size > max_details {
+        let ended = shown[place];
+        let section = case_section::case_section(state, ended, run.evidence(ended)?.as_ref(), base);
+        size = size - sections[place].0.len() + section.0.len();
+        if size > max_size {
             break;
         }
-        detailed.insert(place, markup);
+        sections[place] = section;
     }
-    let section = |(place, ended): (usize, &&EndedCase)| {
-        detailed.remove(&place).unwrap_or_else(|| case_section::brief_case_section(state, ended, base))
-    };
-    Ok(shown.iter().enumerate().map(section).collect())
+    Ok(sections)
 }
 
 /// The order in which cases get their details.
 fn rank(verdict: Verdict) -> u8 {
     match verdict {
-        verdict if needs_attention(verdict) => 0,
+        verdict if verdict.needs_attention() => 0,
         Verdict::Fixed | Verdict::Flaky => 1,
         Verdict::Reproduced => 2,
         _ => 3,
@@ -164,10 +161,16 @@ mod tests {
         };
         let all = with_details(usize::MAX);
         assert_eq!(all.len(), 9, "{all:?}");
-        let size = run.state().ended.iter().find(|ended| ended.result.verdict == Verdict::Failed);
-        let size =
-            case_section::case_section(run.state(), size.unwrap(), None, &EvidenceBase::none()).0.len();
-        let few = with_details(4 * size);
-        assert!(few.contains(&"message-requests-decide-v1.32.13-1".to_owned()) && few.len() < 5, "{few:?}");
+        let brief = case_sections(&run, &EvidenceBase::none(), 0).unwrap();
+        let brief: usize = brief.iter().map(|section| section.0.len()).sum();
+        let sections = case_sections(&run, &EvidenceBase::none(), usize::MAX).unwrap();
+        let largest = sections.iter().map(|section| section.0.len()).max().unwrap();
+        for room in 2..4 {
+            let sections = case_sections(&run, &EvidenceBase::none(), brief + room * largest).unwrap();
+            assert!(sections.iter().map(|section| section.0.len()).sum::<usize>() <= brief + room * largest);
+            let few = with_details(brief + room * largest);
+            assert!(few.contains(&"message-requests-decide-v1.32.13-1".to_owned()), "{few:?}");
+        }
+        assert!(with_details(brief).is_empty(), "the short sections have their place first");
     }
 }

@@ -4,7 +4,6 @@ use maud::{Markup, html};
 
 use super::shell::search_field;
 use super::verdict::verdict;
-use crate::attention::needs_attention;
 use crate::run_event::CaseInfo;
 use crate::run_state::RunState;
 use evictlab_judge::Verdict;
@@ -51,7 +50,7 @@ pub(super) fn matrix(state: &RunState) -> Markup {
 fn row_classes(state: &RunState, case: &CaseInfo, kubelets: &[String]) -> String {
     let of_case = || kubelets.iter().flat_map(|kubelet| state.attempts(case, kubelet));
     let any = |is: &dyn Fn(Verdict) -> bool| of_case().any(|ended| is(ended.result.verdict));
-    let person = any(&needs_attention) || of_case().next().is_none();
+    let person = any(&Verdict::needs_attention) || of_case().next().is_none();
     let bug = any(&|verdict| matches!(verdict, Verdict::Reproduced | Verdict::Fixed));
     let kinds = [("person", person), ("bugs", bug)];
     kinds.into_iter().filter_map(|(kind, is)| is.then_some(kind)).collect::<Vec<_>>().join(" ")

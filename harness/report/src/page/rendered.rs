@@ -36,7 +36,7 @@ pub(super) fn render(markdown: &str) -> Markup {
 }
 
 /// Marks added and removed lines of a diff. Their first characters remain for readers without
-/// colours.
+/// colors.
 fn diff_lines(text: &str) -> Markup {
     maud::html! {
         @for line in text.lines() {

@@ -2,14 +2,13 @@
 
 use maud::{Markup, html};
 
-use crate::attention::needs_attention;
 use crate::run_state::EndedCase;
 use crate::text::duration;
 use evictlab_judge::Verdict;
 
 /// CSS classes of a verdict.
 pub(super) fn class(ended: &EndedCase) -> String {
-    let person = if needs_attention(ended.result.verdict) { " person" } else { "" };
+    let person = if ended.result.verdict.needs_attention() { " person" } else { "" };
     format!("{}{person}", ended.result.verdict)
 }
 

@@ -73,8 +73,8 @@ pub struct ComparedCase {
 pub fn parity(real: &KubeletResults, model: &KubeletResults, cases: &[ComparedCase]) -> KubeletParity {
     let none = CaseResults::default();
     let compare = |case: &ComparedCase| {
-        let of = |results: &KubeletResults| results.cases.get(&case.id).unwrap_or(&none).clone();
-        compare(case, of(real), of(model))
+        let results_of = |results: &KubeletResults| results.cases.get(&case.id).unwrap_or(&none).clone();
+        compare(case, results_of(real), results_of(model))
     };
     let mut cases: Vec<CaseAgreement> = cases.iter().map(compare).collect();
     cases.sort_by(|one, other| one.case.cmp(&other.case));
@@ -89,12 +89,13 @@ fn compare(case: &ComparedCase, mut real: CaseResults, mut model: CaseResults) -
     let only_real: BTreeSet<String> = real.messages.difference(&model.messages).cloned().collect();
     let only_model: BTreeSet<String> = model.messages.difference(&real.messages).cloned().collect();
     let conclusive = |results: &CaseResults| -> BTreeSet<Verdict> {
-        let of = results.verdicts.keys().copied().filter(|verdict| verdict.is_conclusive());
-        of.map(|verdict| match verdict {
-            Verdict::Reproduced if case.has_intermittent_bug => Verdict::Passed,
-            verdict => verdict,
-        })
-        .collect()
+        let verdicts = results.verdicts.keys().copied().filter(|verdict| verdict.is_conclusive());
+        verdicts
+            .map(|verdict| match verdict {
+                Verdict::Reproduced if case.has_intermittent_bug => Verdict::Passed,
+                verdict => verdict,
+            })
+            .collect()
     };
     let agreement = match (conclusive(&real), conclusive(&model)) {
         (real, _) if real.is_empty() => Agreement::Pending,

@@ -175,7 +175,7 @@ impl KubeletResults {
 }
 
 impl CaseResults {
-    /// Returns true if an execution has a conclusive verdict.
+    /// Returns whether an execution has a conclusive verdict.
     pub(super) fn is_conclusive(&self) -> bool {
         self.verdicts.keys().any(|verdict| verdict.is_conclusive())
     }
@@ -188,7 +188,7 @@ impl CaseResults {
     }
 }
 
-/// Returns true if a label, such as `v1.36.2-2`, is that of a further kubelet with the version of
+/// Returns whether a label, such as `v1.36.2-2`, is that of a further kubelet with the version of
 /// another.
 fn is_numbered(label: &str, labels: &[String]) -> bool {
     let numbered = label.rsplit_once('-').filter(|(_, number)| number.parse::<u32>().is_ok());

@@ -62,8 +62,9 @@ fn verdicts(verdicts: &BTreeMap<Verdict, u32>) -> String {
         1 => verdict.to_string(),
         n => format!("{verdict} in {}", count(*n as usize, "run")),
     };
-    match verdicts.is_empty() {
-        true => "not run".to_owned(),
-        false => verdicts.iter().map(one).collect::<Vec<_>>().join(", "),
+    if verdicts.is_empty() {
+        "not run".to_owned()
+    } else {
+        verdicts.iter().map(one).collect::<Vec<_>>().join(", ")
     }
 }

@@ -26,7 +26,7 @@ pub struct Unsuccessful {
     /// Paths that select the other cases.
     pub paths: Vec<String>,
     /// Their kubelets by label, with the `--kubelet` argument of each; `None` if it is not known.
-    /// The argument can name a program or an image, and the run may be a stranger's.
+    /// The argument can name a program or an image, and the run may be untrusted.
     pub kubelets: BTreeMap<String, Option<String>>,
     /// Backend of the run.
     pub backend: BackendName,
@@ -78,7 +78,7 @@ impl RecordedRun {
         }
     }
 
-    /// Returns true if the run ended.
+    /// Returns whether the run ended.
     pub fn is_over(&self) -> bool {
         self.state.end.is_some()
     }
@@ -104,8 +104,7 @@ impl RecordedRun {
 
     fn needs_rerun(&self, info: &CaseInfo, kubelet: &str) -> bool {
         let mut verdicts = self.state.attempts(info, kubelet).map(|ended| ended.result.verdict).peekable();
-        let is_bad = |verdict| matches!(verdict, Verdict::Failed | Verdict::Error | Verdict::Inconclusive);
-        verdicts.peek().is_none() || verdicts.any(is_bad)
+        verdicts.peek().is_none() || verdicts.any(Verdict::needs_attention)
     }
 
     /// The state after the last event.
@@ -131,9 +130,9 @@ pub fn replay_recorded(
 ) -> Result<Finished, RecordedRunError> {
     let run_dir = RunDir::existing(dir);
     let mut events = RecordedRun::events(dir)?;
-    events.retain(|event| !matches!(event.what, RunEventKind::RunEnded { .. }));
+    events.retain(|event| !matches!(event.kind, RunEventKind::RunEnded { .. }));
     for event in &mut events {
-        if let RunEventKind::CaseEnded { id, evidence, .. } = &mut event.what
+        if let RunEventKind::CaseEnded { id, evidence, .. } = &mut event.kind
             && needs_evidence(id)
         {
             *evidence = read_observations(dir, &run_dir.case_dir(id))?.map(Arc::new);
@@ -223,10 +222,10 @@ mod tests {
             (Some(fixtures::model()), &BTreeMap::new(), [Some("v1.36.4"), None]),
         ];
         for (of_model, args, expected) in rows {
-            let mut what = fixtures::run_started(&labels, &["nobody-offends"]);
-            let RunEventKind::RunStarted { model, kubelet_args, .. } = &mut what else { unreachable!() };
+            let mut kind = fixtures::run_started(&labels, &["nobody-offends"]);
+            let RunEventKind::RunStarted { model, kubelet_args, .. } = &mut kind else { unreachable!() };
             (*model, *kubelet_args) = (of_model, args.clone());
-            let text = serde_json::to_string(&fixtures::event(0.0, what)).unwrap() + "\n";
+            let text = serde_json::to_string(&fixtures::event(0.0, kind)).unwrap() + "\n";
             let kubelets = RecordedRun::from_events(dir.path(), &text).unwrap().unsuccessful().kubelets;
             let found: Vec<Option<&str>> = kubelets.values().map(Option::as_deref).collect();
             assert_eq!(found, expected, "{text}");

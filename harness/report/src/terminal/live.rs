@@ -11,7 +11,6 @@ use super::region::{Times, draw_region};
 use super::screen::Screen;
 use super::style::Line;
 use super::summary::summary_text;
-use crate::attention::needs_attention;
 use crate::backend_name::BackendName;
 use crate::output_options::{OutputOptions, Verbosity};
 use crate::run_dir::RunDir;
@@ -52,7 +51,7 @@ impl<W: Write> LiveTerminal<W> {
         run_dir: Option<RunDir>,
     ) -> Self {
         Self {
-            screen: Screen::new(out, options.colour),
+            screen: Screen::new(out, options.color),
             read_size: size,
             options,
             run_dir,
@@ -92,15 +91,15 @@ impl<W: Write + Send> Report for LiveTerminal<W> {
     }
 
     fn on_event(&mut self, event: &RunEvent, run: &RunState) -> Result<(), ReportError> {
-        if let (RunEventKind::CaseStarted { .. }, None) = (&event.what, self.first_case) {
+        if let (RunEventKind::CaseStarted { .. }, None) = (&event.kind, self.first_case) {
             self.first_case = Some(Instant::now());
         }
         let lines = self.formatter.lines(event, run);
-        let is_permanent = is_permanent(&event.what, run);
+        let is_permanent = is_permanent(&event.kind, run);
         if !is_permanent && self.drawn.is_some_and(|drawn| drawn.elapsed() < REDRAW_INTERVAL) {
             return Ok(());
         }
-        let text = |line: &Line| line.text(self.options.colour) + "\n";
+        let text = |line: &Line| line.text(self.options.color) + "\n";
         let above: String = if is_permanent { lines.iter().map(text).collect() } else { String::new() };
         Ok(self.draw(&above, event.at, run)?)
     }
@@ -117,10 +116,10 @@ impl<W: Write + Send> Report for LiveTerminal<W> {
     }
 }
 
-/// Returns true if an event gets a permanent line: the start of the run, and all that needs
+/// Returns whether an event gets a permanent line: the start of the run, and all that needs
 /// attention. The region shows the others.
-fn is_permanent(what: &RunEventKind, run: &RunState) -> bool {
-    match what {
+fn is_permanent(kind: &RunEventKind, run: &RunState) -> bool {
+    match kind {
         RunEventKind::CaseStarted { .. }
         | RunEventKind::CaseStep { .. }
         | RunEventKind::CaseProgress { .. }
@@ -133,7 +132,7 @@ fn is_permanent(what: &RunEventKind, run: &RunState) -> bool {
             run.run.as_ref().is_some_and(|run| run.backend == BackendName::Existing)
         }
         RunEventKind::ClusterDeleted { kept, error, .. } => kept.is_some() || error.is_some(),
-        RunEventKind::CaseEnded { result, .. } => needs_attention(result.verdict),
+        RunEventKind::CaseEnded { result, .. } => result.verdict.needs_attention(),
         RunEventKind::RunStarted { .. }
         | RunEventKind::ClusterWarning { .. }
         | RunEventKind::ClusterFailed { .. }
@@ -177,9 +176,10 @@ mod tests {
             report.on_event(event, &state).unwrap();
             report.on_tick(event.at, &state).unwrap();
         }
-        match end {
-            true => report.finish(&state).unwrap(),
-            false => drop(report),
+        if end {
+            report.finish(&state).unwrap()
+        } else {
+            drop(report)
         }
         let (Width(columns), Height(rows)) = size().unwrap();
         let mut terminal = vt100::Parser::new(rows, columns, 1000);
@@ -209,7 +209,7 @@ mod tests {
             let verdict = if number % 10 == 0 { Verdict::Failed } else { Verdict::Passed };
             events.push(fixtures::case_ended(name, KUBELET, 1, verdict, "why not"));
         }
-        (0..).zip(events).map(|(second, what)| fixtures::event(f64::from(second), what)).collect()
+        (0..).zip(events).map(|(second, kind)| fixtures::event(f64::from(second), kind)).collect()
     }
 
     #[test]
@@ -247,13 +247,13 @@ mod tests {
             RunEventKind::ClusterWarning { cluster: cluster(), text: "why\nhelp: what to do".to_owned() },
             RunEventKind::ClusterStep { cluster: cluster(), text: "the next step".to_owned() },
         ];
-        let events: Vec<_> = events.into_iter().map(|what| fixtures::event(1.5, what)).collect();
+        let events: Vec<_> = events.into_iter().map(|kind| fixtures::event(1.5, kind)).collect();
         let rows = shown(wide, &events, false).rows;
         let row = |text: &str| rows.iter().position(|row| row.contains(text)).unwrap();
         assert!(row("warning  why") < row("help: what to do") && row("help: what") < row("the next step"));
     }
 
     fn is_end(event: &RunEvent) -> bool {
-        matches!(event.what, RunEventKind::RunEnded { .. })
+        matches!(event.kind, RunEventKind::RunEnded { .. })
     }
 }

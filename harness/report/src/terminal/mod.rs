@@ -14,6 +14,6 @@ pub(crate) use plain_log::LogFormatter;
 pub use plain_log::PlainLog;
 pub use screen::Screen;
 pub use status_line::StatusLine;
-pub use style::{Line, Style, colour_markdown};
+pub use style::{Line, Style, color_markdown};
 pub use summary::RunSummary;
 pub use tally::Tally;

@@ -7,7 +7,6 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::style::{Line, Style};
 use super::summary::write_summary;
-use crate::attention::needs_attention;
 use crate::output_options::{OutputOptions, Verbosity};
 use crate::run_dir::RunDir;
 use crate::run_event::{CaseId, CaseInfo, RunEvent, RunEventKind};
@@ -44,7 +43,7 @@ impl LogFormatter {
     /// Formats one event, unless the output at this verbosity leaves it out.
     pub(crate) fn lines_for(&mut self, event: &RunEvent, run: &RunState, verbosity: Verbosity) -> Vec<Line> {
         let lines = self.lines(event, run);
-        if verbosity >= min_verbosity(&event.what, run) { lines } else { vec![] }
+        if verbosity >= min_verbosity(&event.kind, run) { lines } else { vec![] }
     }
 
     /// Formats one event. Returns no lines for most progress events.
@@ -56,13 +55,13 @@ impl LogFormatter {
     }
 
     fn add_event(&mut self, log: &mut LogLines, event: &RunEvent, state: &RunState) {
-        match &event.what {
-            RunEventKind::RunStarted { run, evictlab, backend, model, kubelets, cases, .. } => {
+        match &event.kind {
+            RunEventKind::RunStarted { run_id, evictlab, backend, model, kubelets, cases, .. } => {
                 self.set_widths(kubelets, cases);
                 let (cases, kubelets) = (count(cases.len(), "case"), kubelets.join(", "));
                 let model = if model.is_some() { ", a model" } else { "" };
                 let on = format!("{cases} on {kubelets}, backend {backend}{model}");
-                log.add("", Style::Plain, &format!("evictlab {evictlab}, run {run}: {on}"));
+                log.add("", Style::Plain, &format!("evictlab {evictlab}, run {run_id}: {on}"));
             }
             RunEventKind::ClusterStarted { cluster, kubelets, reused } => {
                 let verb = if *reused { "reusing" } else { "creating" };
@@ -100,7 +99,7 @@ impl LogFormatter {
             }
             RunEventKind::CaseEnded { id, seconds, result, .. } => {
                 self.progress.remove(id);
-                let is_expected_failure = needs_attention(result.verdict) && state.expects(id, result);
+                let is_expected_failure = result.verdict.needs_attention() && state.expects(id, result);
                 let expected = if is_expected_failure { ", as the baseline expects" } else { "" };
                 self.add_verdict(log, id, result.verdict, &(result_text(result, *seconds) + expected));
             }
@@ -123,7 +122,7 @@ impl LogFormatter {
         self.case_width = longest(&mut cases.iter().map(|info| info.case.as_str())).unwrap_or(0);
     }
 
-    /// Returns true if a progress line of a case is due.
+    /// Returns whether a progress line of a case is due.
     fn is_due(&self, id: &CaseId, phase: Phase, at: Timestamp) -> bool {
         self.progress
             .get(id)
@@ -147,8 +146,8 @@ impl LogFormatter {
 }
 
 /// The verbosity from which an event gets its lines.
-fn min_verbosity(what: &RunEventKind, run: &RunState) -> Verbosity {
-    match what {
+fn min_verbosity(kind: &RunEventKind, run: &RunState) -> Verbosity {
+    match kind {
         RunEventKind::CaseStarted { .. }
         | RunEventKind::CaseStep { .. }
         | RunEventKind::CaseProgress { .. } => Verbosity::Verbose,
@@ -158,7 +157,7 @@ fn min_verbosity(what: &RunEventKind, run: &RunState) -> Verbosity {
         | RunEventKind::Interrupted { .. }
         | RunEventKind::TimedOut => Verbosity::Quiet,
         RunEventKind::CaseEnded { id, result, .. }
-            if needs_attention(result.verdict) && !run.expects(id, result) =>
+            if result.verdict.needs_attention() && !run.expects(id, result) =>
         {
             Verbosity::Quiet
         }
@@ -259,9 +258,9 @@ impl<W: Write + Send> Report for PlainLog<W> {
     }
 
     fn on_event(&mut self, event: &RunEvent, run: &RunState) -> Result<(), ReportError> {
-        let OutputOptions { verbosity, colour, .. } = self.options;
+        let OutputOptions { verbosity, color, .. } = self.options;
         let lines = self.formatter.lines_for(event, run, verbosity);
-        let text: String = lines.iter().map(|line| format!("{}\n", line.text(colour))).collect();
+        let text: String = lines.iter().map(|line| format!("{}\n", line.text(color))).collect();
         self.has_lines |= !text.is_empty();
         self.out.write_all(text.as_bytes())?;
         Ok(self.out.flush()?)
@@ -277,8 +276,8 @@ mod tests {
     use super::*;
     use crate::fixtures;
 
-    fn transcript(colour: bool, events: &[RunEvent]) -> String {
-        written(OutputOptions { colour, ..fixtures::plain_output(Verbosity::Verbose) }, events)
+    fn transcript(color: bool, events: &[RunEvent]) -> String {
+        written(OutputOptions { color, ..fixtures::plain_output(Verbosity::Verbose) }, events)
     }
 
     fn written(options: OutputOptions, events: &[RunEvent]) -> String {
@@ -314,11 +313,11 @@ mod tests {
     }
 
     #[test]
-    fn colours_only_add_escape_sequences() {
+    fn colors_only_add_escape_sequences() {
         let ansi = regex::Regex::new("\x1b\\[[0-9]+m").unwrap();
-        let [plain, coloured] = [false, true].map(|colour| transcript(colour, &fixtures::full_run()));
-        assert_ne!(plain, coloured);
-        assert_eq!(ansi.replace_all(&coloured, ""), plain);
+        let [plain, colored] = [false, true].map(|color| transcript(color, &fixtures::full_run()));
+        assert_ne!(plain, colored);
+        assert_eq!(ansi.replace_all(&colored, ""), plain);
         assert!(!plain.contains('\x1b'));
     }
 
@@ -354,7 +353,7 @@ mod tests {
             RunEventKind::Interrupted { stage: 2 },
         ]
         .into_iter()
-        .map(|what| fixtures::event(1.5, what))
+        .map(|kind| fixtures::event(1.5, kind))
         .collect();
         insta::assert_snapshot!(transcript(false, &events));
     }

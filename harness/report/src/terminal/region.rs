@@ -5,7 +5,6 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::style::{Line, Style};
-use crate::attention::needs_attention;
 use crate::run_state::{Cluster, RunStart, RunState, RunningCase};
 use crate::text::count;
 use evictlab_judge::Verdict;
@@ -119,7 +118,7 @@ fn totals(state: &RunState) -> Option<Line> {
     let notes = [(state.interrupted > 0, "interrupted"), (state.timed_out, "timed out")];
     let notes = notes.iter().filter(|(is, _)| *is).map(|(_, note)| ((*note).to_owned(), Style::Yellow));
     let mut counts = state.verdict_counts();
-    counts.sort_by_key(|(verdict, _)| !needs_attention(*verdict));
+    counts.sort_by_key(|(verdict, _)| !verdict.needs_attention());
     let counts = counts.iter().map(|(verdict, count)| (format!("{count} {verdict}"), Style::of(*verdict)));
     let mut line = Line::default();
     let mut gap = "";
@@ -231,7 +230,7 @@ mod tests {
             id: fixtures::id("message", name, "v1.32.13", 1),
             node: "el-worker".to_owned(),
         }));
-        let events: Vec<RunEvent> = events.into_iter().map(|what| fixtures::event(0.0, what)).collect();
+        let events: Vec<RunEvent> = events.into_iter().map(|kind| fixtures::event(0.0, kind)).collect();
         let times = Times { now: events[0].at, elapsed: Duration::ZERO, busy: Duration::ZERO };
         let lines = draw_region(&fixtures::state_after(&events), times, 80, 22);
         let texts: Vec<String> = lines.iter().map(|line| line.text(false)).collect();

@@ -28,7 +28,7 @@ const WRAP_ON: &str = "\x1b[?7h";
 #[derive(Debug)]
 pub struct Screen<W: Write> {
     out: W,
-    colour: bool,
+    color: bool,
     /// Widths of the drawn lines.
     drawn: Vec<usize>,
     /// Number of rows below the block that earlier blocks have used.
@@ -38,9 +38,9 @@ pub struct Screen<W: Write> {
 }
 
 impl<W: Write> Screen<W> {
-    /// Wraps a terminal. Without `colour`, no escape sequences for colours are written.
-    pub fn new(out: W, colour: bool) -> Self {
-        Self { out, colour, drawn: vec![], blank: 0, last: (String::new(), 0) }
+    /// Wraps a terminal. Without `color`, no escape sequences for colors are written.
+    pub fn new(out: W, color: bool) -> Self {
+        Self { out, color, drawn: vec![], blank: 0, last: (String::new(), 0) }
     }
 
     /// Number of rows that the block may have used, from the cursor down.
@@ -64,7 +64,7 @@ impl<W: Write> Screen<W> {
     /// The terminal could not be written.
     pub fn draw(&mut self, above: &str, block: Vec<Line>, columns: usize) -> io::Result<()> {
         let block: Vec<Line> = block.into_iter().map(|line| line.cut(columns.saturating_sub(1))).collect();
-        let lines: String = block.iter().map(|line| line.text(self.colour) + "\n").collect();
+        let lines: String = block.iter().map(|line| line.text(self.color) + "\n").collect();
         if above.is_empty() && self.last.0 == lines && self.last.1 == columns {
             return Ok(());
         }

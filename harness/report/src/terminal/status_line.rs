@@ -50,7 +50,7 @@ impl<W: Write> StatusLine<W> {
         size: fn() -> Option<(Width, Height)>,
         verbosity: Verbosity,
     ) -> Self {
-        let output = Output { screen: Screen::new(out, caps.colour), size, drawn: None };
+        let output = Output { screen: Screen::new(out, caps.color), size, drawn: None };
         Self { output: Mutex::new(output), is_live: caps.live, verbosity, started: Instant::now() }
     }
 
@@ -111,7 +111,7 @@ mod tests {
 
     fn written(is_live: bool, verbosity: Verbosity) -> String {
         let mut out = vec![];
-        let caps = TerminalCaps { live: is_live, colour: false };
+        let caps = TerminalCaps { live: is_live, color: false };
         let line = StatusLine::new(&mut out, caps, narrow, verbosity);
         line.step("\u{1b}[2Jrunning every case on the cluster");
         (1..=100).for_each(|finished| line.count(finished, 100, "mutants"));

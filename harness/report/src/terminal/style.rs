@@ -1,4 +1,4 @@
-//! Text with colours and without control characters.
+//! Text with colors and without control characters.
 
 use crate::symbols;
 use crate::text::{truncate, without_workflow_commands};
@@ -53,9 +53,9 @@ impl Style {
         }
     }
 
-    /// Wraps `text` in escape sequences for this style if `colour` is set.
-    pub fn on(self, text: &str, colour: bool) -> String {
-        if !colour || self == Self::Plain {
+    /// Wraps `text` in escape sequences for this style if `color` is set.
+    pub fn on(self, text: &str, color: bool) -> String {
+        if !color || self == Self::Plain {
             text.to_owned()
         } else {
             format!("\x1b[{}m{text}\x1b[0m", self.code())
@@ -159,8 +159,8 @@ impl Line {
     }
 
     /// Renders the line. Workflow commands of GitHub in it have no effect.
-    pub fn text(&self, colour: bool) -> String {
-        let text: String = self.0.iter().map(|(text, style)| style.on(text, colour)).collect();
+    pub fn text(&self, color: bool) -> String {
+        let text: String = self.0.iter().map(|(text, style)| style.on(text, color)).collect();
         without_workflow_commands(&text).into_owned()
     }
 }
@@ -170,13 +170,13 @@ fn strip_controls(text: &str) -> String {
     text.trim().chars().map(|c| if controls_terminal(c) { ' ' } else { c }).collect()
 }
 
-/// Returns true if a character moves the cursor, or reverses the direction of what follows.
+/// Returns whether a character moves the cursor, or reverses the direction of what follows.
 fn controls_terminal(c: char) -> bool {
     c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Colours Markdown for a terminal: verdicts in the matrix and in headings, and diffs.
-pub fn colour_markdown(text: &str, colour: bool) -> String {
+/// Colors Markdown for a terminal: verdicts in the matrix and in headings, and diffs.
+pub fn color_markdown(text: &str, color: bool) -> String {
     let mut in_diff = false;
     let mut painted = String::new();
     // First the control characters: without them, what follows one may begin a line.
@@ -187,10 +187,10 @@ pub fn colour_markdown(text: &str, colour: bool) -> String {
             in_diff = safe == "```diff";
         }
         painted.push_str(&match safe.as_bytes().first() {
-            Some(b'+') if in_diff => Style::Green.on(&safe, colour),
-            Some(b'-') if in_diff => Style::Red.on(&safe, colour),
-            Some(b'|') if !in_diff => matrix_row(&safe, colour),
-            Some(b'#') if !in_diff => heading(&safe, colour),
+            Some(b'+') if in_diff => Style::Green.on(&safe, color),
+            Some(b'-') if in_diff => Style::Red.on(&safe, color),
+            Some(b'|') if !in_diff => matrix_row(&safe, color),
+            Some(b'#') if !in_diff => heading(&safe, color),
             _ => safe,
         });
         painted.push('\n');
@@ -209,7 +209,7 @@ const VERDICTS: [Verdict; 8] = [
     Verdict::Error,
 ];
 
-fn matrix_row(row: &str, colour: bool) -> String {
+fn matrix_row(row: &str, color: bool) -> String {
     let mut cells = row.splitn(3, '|');
     let (Some(edge), Some(name), Some(rest)) = (cells.next(), cells.next(), cells.next()) else {
         return row.to_owned();
@@ -218,7 +218,7 @@ fn matrix_row(row: &str, colour: bool) -> String {
         rest.strip_suffix('|').filter(|cell| !name.starts_with('-') && is_symbols(cell.trim()))
     {
         let symbol = |c: char| match symbols::verdict(c) {
-            Some(verdict) => Style::of(verdict).on(&c.to_string(), colour),
+            Some(verdict) => Style::of(verdict).on(&c.to_string(), color),
             None => c.to_string(),
         };
         return format!("{edge}|{name}|{}|", cell.chars().map(symbol).collect::<String>());
@@ -226,26 +226,26 @@ fn matrix_row(row: &str, colour: bool) -> String {
     let rest = VERDICTS.iter().fold(rest.to_owned(), |rest, verdict| {
         rest.replace(
             &format!(" {verdict}"),
-            &format!(" {}", Style::of(*verdict).on(&verdict.to_string(), colour)),
+            &format!(" {}", Style::of(*verdict).on(&verdict.to_string(), color)),
         )
     });
     format!("{edge}|{name}|{rest}")
 }
 
-/// Returns true if a cell contains the verdicts of the compact matrix.
+/// Returns whether a cell contains the verdicts of the compact matrix.
 fn is_symbols(cell: &str) -> bool {
     !cell.is_empty() && cell.chars().all(|c| c == symbols::NOT_RUN || symbols::verdict(c).is_some())
 }
 
-fn heading(line: &str, colour: bool) -> String {
+fn heading(line: &str, color: bool) -> String {
     let verdict = VERDICTS.into_iter().find(|verdict| {
         line.strip_prefix("### ").is_some_and(|line| line.starts_with(verdict.to_string().as_str()))
     });
     match verdict.map(|verdict| (verdict, 4 + verdict.to_string().len())) {
         Some((verdict, end)) => {
-            Style::of(verdict).on(&line[..end], colour) + &Style::Bold.on(&line[end..], colour)
+            Style::of(verdict).on(&line[..end], color) + &Style::Bold.on(&line[end..], color)
         }
-        None => Style::Bold.on(line, colour),
+        None => Style::Bold.on(line, color),
     }
 }
 
@@ -259,8 +259,8 @@ mod tests {
         line.push("\x1b[2Jgone\r\n", Style::Red);
         assert_eq!(line.text(true), "\x1b[31m [2Jgone\x1b[0m");
         assert_eq!(line.text(false), " [2Jgone");
-        assert_eq!(colour_markdown("a\x1b[2J\u{7}b\n", true), "a[2Jb\n");
-        let command = colour_markdown("\u{202e}::set-output name=a::b\n", false);
+        assert_eq!(color_markdown("a\x1b[2J\u{7}b\n", true), "a[2Jb\n");
+        let command = color_markdown("\u{202e}::set-output name=a::b\n", false);
         assert!(!command.starts_with("::"), "{command:?}");
     }
 
@@ -285,11 +285,11 @@ mod tests {
     }
 
     #[test]
-    fn colours_verdicts_and_diffs_only() {
+    fn colors_verdicts_and_diffs_only() {
         let text = "| failed-pods | failed 8.2s |\n|----|----|\n| EF | .F |\n### failed: x\n```diff\n-a\n+b\n```\n- failed\n";
         let painted = "| failed-pods | \x1b[31mfailed\x1b[0m 8.2s |\n|----|----|\n| EF | \x1b[32m.\x1b[0m\x1b[31mF\x1b[0m |\n\x1b[31m### failed\x1b[0m\x1b[1m: x\x1b[0m\n\
             ```diff\n\x1b[31m-a\x1b[0m\n\x1b[32m+b\x1b[0m\n```\n- failed\n";
-        assert_eq!(colour_markdown(text, true), painted);
-        assert_eq!(colour_markdown(text, false), text);
+        assert_eq!(color_markdown(text, true), painted);
+        assert_eq!(color_markdown(text, false), text);
     }
 }

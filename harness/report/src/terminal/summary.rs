@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::style::colour_markdown;
+use super::style::color_markdown;
 use crate::output_options::OutputOptions;
 use crate::run_dir::RunDir;
 use crate::run_state::RunState;
@@ -16,8 +16,8 @@ pub(super) fn summary_text(
     options: OutputOptions,
     columns: usize,
 ) -> String {
-    let summary = run_summary(run, run_dir, options.verbosity, columns);
-    colour_markdown(summary.trim_start_matches('\n'), options.colour)
+    let summary = run_summary(run, run_dir, options, columns);
+    color_markdown(summary.trim_start_matches('\n'), options.color)
 }
 
 /// Writes the summary of a run, after a blank line if `out` `has_lines`, and flushes `out`.

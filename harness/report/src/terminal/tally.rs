@@ -7,7 +7,6 @@ use jiff::Timestamp;
 
 use super::plain_log::LogFormatter;
 use super::summary::write_summary;
-use crate::attention::needs_attention;
 use crate::output_options::{OutputOptions, Verbosity};
 use crate::run_dir::RunDir;
 use crate::run_event::{RunEvent, RunEventKind};
@@ -62,7 +61,7 @@ impl<W: Write> Tally<W> {
 fn tally(run: &RunState, elapsed: Duration) -> String {
     let number = |is: fn(Verdict) -> bool| run.ended.iter().filter(|ended| is(ended.result.verdict)).count();
     let runs = count(number(|verdict| verdict != Verdict::Skipped), "run");
-    let failures = count(number(|verdict| matches!(verdict, Verdict::Failed | Verdict::Error)), "failure");
+    let failures = count(number(Verdict::is_failure), "failure");
     let inconclusive = match number(|verdict| verdict == Verdict::Inconclusive) {
         0 => String::new(),
         inconclusive => format!(", {inconclusive} inconclusive"),
@@ -70,15 +69,15 @@ fn tally(run: &RunState, elapsed: Duration) -> String {
     format!("{}s: {runs} so far, {failures}{inconclusive}", elapsed.as_secs())
 }
 
-/// Returns true if an event is routine in a successful run, and not shown.
-fn is_routine(what: &RunEventKind) -> bool {
-    match what {
+/// Returns whether an event is routine in a successful run, and not shown.
+fn is_routine(kind: &RunEventKind) -> bool {
+    match kind {
         RunEventKind::CaseStarted { .. }
         | RunEventKind::CaseStep { .. }
         | RunEventKind::CaseProgress { .. }
         | RunEventKind::CaseRetried { .. } => true,
         RunEventKind::CaseEnded { result, .. } => {
-            !needs_attention(result.verdict) && !matches!(result.verdict, Verdict::Skipped | Verdict::Flaky)
+            !result.verdict.needs_attention() && !matches!(result.verdict, Verdict::Skipped | Verdict::Flaky)
         }
         _ => false,
     }
@@ -90,13 +89,13 @@ impl<W: Write + Send> Report for Tally<W> {
     }
 
     fn on_event(&mut self, event: &RunEvent, run: &RunState) -> Result<(), ReportError> {
-        if let (RunEventKind::CaseStarted { .. }, None) = (&event.what, self.clock) {
+        if let (RunEventKind::CaseStarted { .. }, None) = (&event.kind, self.clock) {
             let now = Instant::now();
             self.clock = Some(TallyClock { started: now, last_totals: now });
         }
-        if !is_routine(&event.what) {
+        if !is_routine(&event.kind) {
             for line in self.formatter.lines(event, run) {
-                writeln!(self.out, "{}", line.text(self.options.colour))?;
+                writeln!(self.out, "{}", line.text(self.options.color))?;
             }
             self.out.flush()?;
         }
@@ -119,8 +118,8 @@ mod tests {
     use crate::fixtures;
 
     fn ended(attempt: u32, verdict: Verdict) -> RunEvent {
-        let what = fixtures::case_ended("requests-decide", "v1.32.13", attempt, verdict, "why not");
-        fixtures::event(f64::from(attempt), what)
+        let kind = fixtures::case_ended("requests-decide", "v1.32.13", attempt, verdict, "why not");
+        fixtures::event(f64::from(attempt), kind)
     }
 
     #[test]

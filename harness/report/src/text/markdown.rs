@@ -1,4 +1,4 @@
-//! Parts of Markdown: tables, code, and texts of others without effect.
+//! Markdown tables, code spans and blocks, and neutralized untrusted text.
 
 use unicode_width::UnicodeWidthStr;
 
@@ -7,7 +7,7 @@ const MAX_ALIGNED: usize = 60;
 
 /// Escapes `text` for a cell of a Markdown table: one line, pipes escaped.
 pub fn markdown_cell(text: &str) -> String {
-    escaped(&text.trim_end().replace(['\n', '\r'], " "), |c, _| c == '|')
+    escape_where(&text.trim_end().replace(['\n', '\r'], " "), |c, _| c == '|')
 }
 
 /// Formats a Markdown table whose columns are aligned, for a terminal. Each row has as many cells
@@ -37,10 +37,10 @@ pub fn markdown_table(header: &[&str], rows: impl IntoIterator<Item = impl AsRef
     rows.iter().fold(line(&header) + &rule, |text, row| text + &line(row))
 }
 
-/// Takes the effect of links, images, HTML, fences and unclosed code spans from a text of others in
-/// Markdown. All other text, closed code spans included, stays as it is.
+/// Escapes links, images, HTML, fences and unclosed code spans in untrusted Markdown. All other
+/// text, closed code spans included, stays as it is.
 pub(crate) fn inert_markdown(text: &str) -> String {
-    // An unclosed bracket would make a link with the next text of others in the same line.
+    // An unclosed bracket would make a link with the next untrusted text in the same line.
     let has_links = ["](", "][", "]:"].iter().any(|link| text.contains(link)) || !closes_brackets(text);
     // An unclosed code span would end at the next one, and make its content active.
     let has_open_code = !text.lines().all(closes_code_spans);
@@ -56,11 +56,11 @@ pub(crate) fn inert_markdown(text: &str) -> String {
         }
         _ => line.to_owned(),
     };
-    let lines: Vec<String> = escaped(text, is_active).split('\n').map(fenced).collect();
+    let lines: Vec<String> = escape_where(text, is_active).split('\n').map(fenced).collect();
     lines.join("\n")
 }
 
-/// Returns true if each opening bracket has its closing one.
+/// Returns whether each opening bracket has its closing one.
 fn closes_brackets(text: &str) -> bool {
     let open = text.chars().fold(0_usize, |open, c| match c {
         '[' => open + 1,
@@ -70,7 +70,7 @@ fn closes_brackets(text: &str) -> bool {
     open == 0
 }
 
-/// Returns true if each sequence of backticks has its partner of the same length. A backslash may
+/// Returns whether each sequence of backticks has its partner of the same length. A backslash may
 /// escape one or be part of a span: such a line counts as open.
 fn closes_code_spans(line: &str) -> bool {
     let lengths: Vec<usize> = line.split(|c| c != '`').map(str::len).filter(|length| *length > 0).collect();
@@ -82,9 +82,8 @@ fn closes_code_spans(line: &str) -> bool {
     lengths.is_empty() || !line.contains('\\')
 }
 
-/// Puts a backslash before each character that needs one, by itself and the next, and is not
-/// escaped.
-fn escaped(text: &str, needs: impl Fn(char, Option<char>) -> bool) -> String {
+/// Escapes each character for which `needs(c, next)` is true, unless it is already escaped.
+fn escape_where(text: &str, needs: impl Fn(char, Option<char>) -> bool) -> String {
     let mut result = String::with_capacity(text.len());
     let mut is_escaped = false;
     let mut characters = text.chars().peekable();

@@ -1,4 +1,4 @@
-//! Texts of others without effect on a terminal and on the log of a job.
+//! Untrusted texts, neutralized for a terminal and for the log of a job.
 
 use std::borrow::Cow;
 

@@ -3,10 +3,8 @@
 /// Joins words into a command line for `sh`; words with special characters are quoted.
 pub fn shell_quote(words: &[impl AsRef<str>]) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
-    let word = |word: &str| match !word.is_empty() && word.chars().all(plain) {
-        true => word.to_owned(),
-        false => quoted(word),
-    };
+    let word =
+        |word: &str| if !word.is_empty() && word.chars().all(plain) { word.to_owned() } else { quoted(word) };
     words.iter().map(|one| word(one.as_ref())).collect::<Vec<_>>().join(" ")
 }
 

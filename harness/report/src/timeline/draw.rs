@@ -6,7 +6,7 @@ use super::axis::Axis;
 use super::model::{Mark, Point, Timeline, TimelineSeries};
 use super::unit::Unit;
 
-/// Style sheet for light and dark mode. The container colours are the colour-blind safe palette of
+/// Style sheet for light and dark mode. The container colors are the color-blind safe palette of
 /// Okabe and Ito.
 pub(crate) const STYLE: &str = "\
 .timeline{font:12px system-ui,sans-serif;--text:#1f2328;--soft:#59636e;--line:#d1d9e0;--alarm:#cf222e;--band:#cf222e1c}\
@@ -29,7 +29,7 @@ const CHART_HEIGHT: f64 = 120.0;
 const LINE_HEIGHT: f64 = 15.0;
 /// Number of text lines over which the labels of marks are distributed.
 const MARK_ROWS: usize = 3;
-const COLOURS: usize = 8;
+const COLORS: usize = 8;
 
 /// Draws a timeline as an SVG file with its style sheet.
 pub(crate) fn standalone_svg(timeline: &Timeline) -> String {
@@ -76,7 +76,7 @@ fn draw(timeline: &Timeline, standalone: bool) -> Markup {
             @if let Some(part) = &used {
                 (part.frame(timeline.unit))
                 @for (place, series) in timeline.used.iter().enumerate() {
-                    path class=(colour(place)) d=(part.path(time, &series.points)) {}
+                    path class=(color(place)) d=(part.path(time, &series.points)) {}
                 }
             }
             @for (place, mark) in timeline.marks.iter().enumerate() { (draw_mark(mark, place, time, bottom)) }
@@ -87,7 +87,7 @@ fn draw(timeline: &Timeline, standalone: bool) -> Markup {
             }
             @for (place, series) in timeline.used.iter().enumerate() {
                 @let (x, y) = (LEFT + 232.0 * (place % 3) as f64, bottom + LINE_HEIGHT * (2.0 + (place / 3) as f64));
-                line class=(colour(place)) x1=(x) x2=(x + 16.0) y1=(y + 2.0) y2=(y + 2.0) stroke-width="3" {}
+                line class=(color(place)) x1=(x) x2=(x + 16.0) y1=(y + 2.0) y2=(y + 2.0) stroke-width="3" {}
                 text.name x=(x + 21.0) y=(y + 6.0) { (series.name) }
             }
         }
@@ -197,8 +197,8 @@ fn seconds(t: f64) -> String {
     format!("{t:.1} s")
 }
 
-fn colour(place: usize) -> String {
-    format!("c{}", place % COLOURS)
+fn color(place: usize) -> String {
+    format!("c{}", place % COLORS)
 }
 
 #[cfg(test)]

@@ -200,7 +200,7 @@ fn pod_marks(observations: &Observations, pod: &str, entries: &[Recorded<PodHist
     marks
 }
 
-/// Returns true for a pod that its node rejected at admission, by its message. The status of a
+/// Returns whether a pod was rejected by its node at admission, by its message. The status of a
 /// rejected pod has the reason `Evicted`, too, but no containers (`rejectPod`,
 /// pkg/kubelet/kubelet.go); a history does not contain messages.
 fn is_rejection(observations: &Observations, pod: &str, end: &PodHistoryEntry) -> bool {

@@ -54,7 +54,7 @@ impl UsageHistory {
         Self(samples.iter().filter_map(point).collect())
     }
 
-    /// Returns true if a sample shows this usage.
+    /// Returns whether a sample shows this usage.
     pub(super) fn contains(&self, value: i64) -> bool {
         self.0.iter().any(|point| point.value == value)
     }

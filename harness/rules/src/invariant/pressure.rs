@@ -31,8 +31,8 @@ fn check_form(message: &NodePressure) -> impl Iterator<Item = Finding> {
         };
         let (expected, observed) = (canonical.to_string(), amount.to_string());
         let holds = expected == observed;
-        let of = |text: &str| format!("{name}: {text}");
-        Finding::proven(Invariant::AmountsAreCanonical, holds, of(&expected), of(&observed))
+        let named = |text: &str| format!("{name}: {text}");
+        Finding::proven(Invariant::AmountsAreCanonical, holds, named(&expected), named(&observed))
     })
 }
 
@@ -182,10 +182,12 @@ fn check_threshold(evidence: &EventEvidence<'_>, message: &NodePressure) -> Vec<
         format!("less than {needed}"),
         clause.available.to_string(),
     );
-    let outcome = match quantities.contains(&quantity) {
-        true => InvariantOutcome::Holds,
-        false if quantities.is_empty() || unresolved => InvariantOutcome::Unproven,
-        false => InvariantOutcome::Violated,
+    let outcome = if quantities.contains(&quantity) {
+        InvariantOutcome::Holds
+    } else if quantities.is_empty() || unresolved {
+        InvariantOutcome::Unproven
+    } else {
+        InvariantOutcome::Violated
     };
     let expected =
         if quantities.is_empty() { "a configured threshold".to_owned() } else { quantities.join(" or ") };

@@ -20,6 +20,15 @@ pub const OFFENDING_POD_KEY: &str = "offending_pod";
 /// Key of the usage of this pod.
 pub const OFFENDING_POD_USAGE_KEY: &str = "offending_pod_usage";
 
+/// All keys.
+const KEYS: [&str; 5] = [
+    STARVED_RESOURCE_KEY,
+    OFFENDING_CONTAINERS_KEY,
+    OFFENDING_CONTAINERS_USAGE_KEY,
+    OFFENDING_POD_KEY,
+    OFFENDING_POD_USAGE_KEY,
+];
+
 /// Annotations of the event of a node-pressure eviction. Without offenders, the kubelet writes the
 /// container lists as empty texts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -83,6 +92,11 @@ impl Annotations {
         }
     }
 
+    /// Returns whether a key is that of an annotation of an eviction.
+    pub fn is_key(key: &str) -> bool {
+        KEYS.contains(&key)
+    }
+
     /// Returns the annotations by key, as on the event.
     pub fn to_map(&self) -> BTreeMap<String, String> {
         let names: Vec<_> = self.containers.iter().map(|(name, _)| name.as_str()).collect();
@@ -105,15 +119,7 @@ impl Annotations {
     /// # Errors
     /// Returns an error if the annotations are incomplete, or if a value does not parse.
     pub fn from_map(all: &BTreeMap<String, String>) -> Result<Option<Self>, AnnotationError> {
-        let present = [
-            STARVED_RESOURCE_KEY,
-            OFFENDING_CONTAINERS_KEY,
-            OFFENDING_CONTAINERS_USAGE_KEY,
-            OFFENDING_POD_KEY,
-            OFFENDING_POD_USAGE_KEY,
-        ]
-        .into_iter()
-        .find(|k| all.contains_key(*k));
+        let present = KEYS.into_iter().find(|key| all.contains_key(*key));
         let Some(present) = present else { return Ok(None) };
         let get =
             |missing: &'static str| all.get(missing).ok_or(AnnotationError::Missing { missing, present });

@@ -12,7 +12,7 @@ pub const EVICTED_REASON: &str = "Evicted";
 /// older ones (`rejectPod` in `pkg/kubelet/kubelet.go`).
 const REJECTION_PREFIXES: [&str; 2] = ["Pod was rejected: ", "Pod "];
 
-/// Reports whether a message states that the kubelet rejected a pod at admission, in an event or in
+/// Returns whether a message states that the kubelet rejected a pod at admission, in an event or in
 /// a status. A pod that is rejected because of node pressure has the reason of an eviction,
 /// `Evicted`, and was not evicted: it never ran.
 pub fn is_rejection_message(message: &str) -> bool {
@@ -32,7 +32,7 @@ pub enum EvictionKind {
     PodLimit,
     /// A container exceeded its ephemeral-storage limit.
     ContainerLimit,
-    /// The node was under pressure, and rejected the pod at admission: the pod never ran.
+    /// The kubelet rejected the pod at admission because of node pressure: the pod never ran.
     Rejected,
 }
 
@@ -52,7 +52,7 @@ impl EvictionKind {
         }
     }
 
-    /// Returns true if the pod exceeded a limit of its own.
+    /// Returns whether the pod exceeded a limit of its own.
     pub fn is_limit(self) -> bool {
         match self {
             Self::EmptyDirLimit | Self::PodLimit | Self::ContainerLimit => true,

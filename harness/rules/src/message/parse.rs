@@ -62,7 +62,7 @@ impl<'a> Parser<'a> {
         MessageParseError { offset: self.offset, expected: expected.into(), text: self.text.to_owned() }
     }
 
-    /// Skips `literal` if the rest begins with it. Returns true if it does.
+    /// Skips `literal` if the rest begins with `literal`, and returns whether it does.
     fn skip(&mut self, literal: &str) -> bool {
         let found = self.rest().starts_with(literal);
         if found {

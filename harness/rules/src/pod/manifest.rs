@@ -165,7 +165,7 @@ pub struct ContainerStatus {
 }
 
 impl Container {
-    /// Returns true for a restartable init container.
+    /// Returns whether the container is a restartable init container.
     pub fn is_sidecar(&self) -> bool {
         self.restart_policy.as_deref() == Some("Always")
     }
@@ -177,7 +177,7 @@ impl Container {
 }
 
 impl Volume {
-    /// Returns true if the contents are on the node's own disk and count as the pod's disk usage
+    /// Returns whether the contents are on the node's own disk and count as the pod's disk usage
     /// (`localVolumeNames` in `eviction/helpers.go`).
     pub fn is_local(&self) -> bool {
         self.empty_dir.as_ref().is_some_and(|dir| dir.medium.as_deref().unwrap_or_default().is_empty())
@@ -193,13 +193,13 @@ impl Pod {
         self.spec.priority.unwrap_or(0)
     }
 
-    /// Returns true for pods with a system priority, as of the class `system-node-critical`.
+    /// Returns whether the pod has a system priority, as of the class `system-node-critical`.
     pub fn has_critical_priority(&self) -> bool {
         self.priority() >= SYSTEM_CRITICAL_PRIORITY
     }
 
-    /// Returns true for pods that the kubelet never evicts: static pods, mirror pods and pods with
-    /// a system priority (`kubelettypes.IsCriticalPod`).
+    /// Returns whether the kubelet never evicts the pod: a static pod, a mirror pod, or one with a
+    /// system priority (`kubelettypes.IsCriticalPod`).
     pub fn is_critical(&self) -> bool {
         let annotations = &self.metadata.annotations;
         self.has_critical_priority()

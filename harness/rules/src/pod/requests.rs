@@ -14,14 +14,14 @@ impl Pod {
     /// request if the pod has pod-level resources; otherwise each sidecar's request is added to
     /// every container that starts after the sidecar.
     pub fn request(&self, version: &KubeletVersion, resource: &str) -> Quantity {
-        let of = |container: &Container| container.request(resource).cloned();
+        let amount = |container: &Container| container.request(resource).cloned();
         let total = if !version.at_least(34) {
-            let regular = sum(self.spec.containers.iter().filter_map(of));
-            self.spec.init_containers.iter().filter_map(of).fold(regular, Ord::max)
+            let regular = sum(self.spec.containers.iter().filter_map(amount));
+            self.spec.init_containers.iter().filter_map(amount).fold(regular, Ord::max)
         } else if self.has_pod_level_resources() {
             self.pod_level_request(resource).unwrap_or(Quantity::ZERO)
         } else {
-            self.with_sidecars(of)
+            self.with_sidecars(amount)
         };
         self.with_overhead(total, resource)
     }
@@ -32,16 +32,16 @@ impl Pod {
     /// Containers without a limit count as 0. Sidecars are added from 1.28.
     pub fn storage_limit(&self, version: &KubeletVersion) -> Option<Quantity> {
         const RESOURCE: &str = "ephemeral-storage";
-        let of = |container: &Container| container.resources.limits.get(RESOURCE).cloned();
+        let amount = |container: &Container| container.resources.limits.get(RESOURCE).cloned();
         let spec = &self.spec;
-        spec.containers.iter().chain(&spec.init_containers).find_map(of)?;
+        spec.containers.iter().chain(&spec.init_containers).find_map(amount)?;
         let total = if version.at_least(28) {
-            self.with_sidecars(of)
+            self.with_sidecars(amount)
         } else {
             spec.init_containers
                 .iter()
-                .filter_map(of)
-                .fold(sum(spec.containers.iter().filter_map(of)), Ord::max)
+                .filter_map(amount)
+                .fold(sum(spec.containers.iter().filter_map(amount)), Ord::max)
         };
         Some(self.with_overhead(total, RESOURCE))
     }
@@ -58,21 +58,21 @@ impl Pod {
         let stated = |resources: &ResourceRequirements| {
             resources.limits.get(RESOURCE).filter(|limit| !limit.is_zero()).cloned()
         };
-        let of = |container: &Container| stated(&container.resources);
+        let amount = |container: &Container| stated(&container.resources);
         if let Some(limit) = self.spec.resources.as_ref().and_then(stated) {
             return Some(self.with_overhead(limit, RESOURCE));
         }
         // The limits of earlier sidecars count for an init container.
         let mut has_limit = false;
         let mut is_limited = |container: &Container| {
-            let own = of(container).is_some();
+            let own = amount(container).is_some();
             has_limit |= own && container.is_sidecar();
             own || has_limit
         };
         let spec = &self.spec;
-        let are_limited = spec.containers.iter().all(|container| of(container).is_some())
+        let are_limited = spec.containers.iter().all(|container| amount(container).is_some())
             && spec.init_containers.iter().all(&mut is_limited);
-        are_limited.then(|| self.with_overhead(self.with_sidecars(of), RESOURCE))
+        are_limited.then(|| self.with_overhead(self.with_sidecars(amount), RESOURCE))
     }
 
     /// Adds the overhead to a total that is not 0: `GetResourceRequestQuantity`, `PodLimits`.
@@ -83,7 +83,7 @@ impl Pod {
         }
     }
 
-    /// Returns true if the pod has a pod-level request or limit for CPU, memory or huge pages
+    /// Returns whether the pod has a pod-level request or limit for CPU, memory or huge pages
     /// (`IsPodLevelResourcesSet`).
     pub fn has_pod_level_resources(&self) -> bool {
         self.spec.resources.as_ref().is_some_and(|resources| {
@@ -113,11 +113,11 @@ impl Pod {
         })
     }
 
-    /// Returns the maximum sum of `of` over containers that run at the same time (KEP-753).
-    fn with_sidecars(&self, of: impl Fn(&Container) -> Option<Quantity>) -> Quantity {
+    /// Returns the maximum sum of `amount` over containers that run at the same time (KEP-753).
+    fn with_sidecars(&self, amount: impl Fn(&Container) -> Option<Quantity>) -> Quantity {
         let (mut sidecars, mut peak) = (Quantity::ZERO, Quantity::ZERO);
         for container in &self.spec.init_containers {
-            let value = of(container).unwrap_or(Quantity::ZERO);
+            let value = amount(container).unwrap_or(Quantity::ZERO);
             if container.is_sidecar() {
                 sidecars = plus(sidecars, value);
                 peak = peak.max(sidecars.clone());
@@ -125,7 +125,7 @@ impl Pod {
                 peak = peak.max(plus(value, sidecars.clone()));
             }
         }
-        peak.max(plus(sum(self.spec.containers.iter().filter_map(of)), sidecars))
+        peak.max(plus(sum(self.spec.containers.iter().filter_map(amount)), sidecars))
     }
 }
 

@@ -149,7 +149,7 @@ fn parse_suffix(suffix: &str) -> Option<(Format, i64)> {
     Some((format, exponent))
 }
 
-/// Returns true if apimachinery takes its fast path, the only one that may keep the text.
+/// Returns whether apimachinery takes its fast path, the only one that may keep the text.
 fn is_fast_path(parts: &Parts<'_>, format: Format, exponent: i64) -> bool {
     let (whole, fraction) = (parts.whole.len() as i64, parts.fraction.len() as i64);
     match format {
@@ -158,7 +158,7 @@ fn is_fast_path(parts: &Parts<'_>, format: Format, exponent: i64) -> bool {
     }
 }
 
-/// Returns true if the fast path keeps the text because it is canonical.
+/// Returns whether the fast path keeps the text because it is canonical.
 fn keeps_text(parts: &Parts<'_>, format: Format, exponent: i64) -> bool {
     match format {
         Format::BinarySi => parts.whole.parse::<u64>().is_ok_and(|whole| whole % 8 != 0),
@@ -213,7 +213,7 @@ fn decimal_nanos(parts: &Parts<'_>, exponent: i64) -> Option<i128> {
     whole.parse::<i128>().ok()?.checked_add(scaled(fraction, 1))
 }
 
-/// Returns true if [`scaled`] does not overflow with this factor.
+/// Returns whether [`scaled`] does not overflow with this factor.
 fn fits(fraction: &str, factor: i128) -> bool {
     fraction.is_empty() || factor < i128::MAX / 10
 }

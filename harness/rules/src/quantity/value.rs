@@ -73,12 +73,12 @@ impl Quantity {
         i64::try_from(whole).unwrap_or(if whole < 0 { i64::MIN } else { i64::MAX })
     }
 
-    /// Returns true if the number is 0.
+    /// Returns whether the number is 0.
     pub fn is_zero(&self) -> bool {
         self.nanos == 0
     }
 
-    /// Returns true if the number is less than 0.
+    /// Returns whether the number is less than 0.
     pub fn is_negative(&self) -> bool {
         self.nanos < 0
     }

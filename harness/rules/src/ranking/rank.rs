@@ -126,13 +126,13 @@ fn counted_parts(signal: Signal, layout: FsLayout) -> DiskUsageParts {
 
 /// Returns the pod's disk usage in bytes or in inodes. Missing statistics count as 0.
 fn disk_usage(pod: &Pod, stats: &PodStats, counted: &DiskUsageParts, inodes: bool) -> i64 {
-    let of = |fs: &FsStats| if inodes { fs.inodes_used } else { fs.used_bytes }.unwrap_or(0);
-    let part = |wanted: bool, fs: &Option<FsStats>| fs.as_ref().filter(|_| wanted).map_or(0, of);
+    let used = |fs: &FsStats| if inodes { fs.inodes_used } else { fs.used_bytes }.unwrap_or(0);
+    let part = |wanted: bool, fs: &Option<FsStats>| fs.as_ref().filter(|_| wanted).map_or(0, used);
     let container = |container: &ContainerStats| {
         part(counted.rootfs, &container.rootfs).saturating_add(part(counted.logs, &container.logs))
     };
     let local = |name: &str| pod.spec.volumes.iter().any(|volume| volume.name == name && volume.is_local());
     let volumes =
-        stats.volume.iter().filter(|volume| counted.volumes && local(&volume.name)).map(|v| of(&v.fs));
+        stats.volume.iter().filter(|volume| counted.volumes && local(&volume.name)).map(|v| used(&v.fs));
     stats.containers.iter().map(container).chain(volumes).fold(0, i64::saturating_add)
 }

@@ -24,7 +24,7 @@ impl Threshold {
         Self { signal, value, grace: None, min_reclaim: None }
     }
 
-    /// Returns true if less than the threshold is available; exactly the threshold is enough.
+    /// Returns whether less than the threshold is available; exactly the threshold is enough.
     ///
     /// `with_min_reclaim` adds the minimum reclaim to the threshold, as the kubelet does once it
     /// has reported pressure. Source: `thresholdsMet` in `helpers.go`.

@@ -16,7 +16,7 @@ pub enum FsLayout {
 }
 
 impl FsLayout {
-    /// Returns true if the kubelet regards the imagefs as dedicated: images are not on nodefs
+    /// Returns whether the kubelet regards the imagefs as dedicated: images are not on nodefs
     /// (`HasDedicatedImageFs`). A container's own limit then excludes the writable layer, also with
     /// a split layout, where the layer is on nodefs (`containerEphemeralStorageLimitEviction`).
     pub fn has_dedicated_imagefs(self) -> bool {

@@ -102,7 +102,7 @@ impl Signal {
         }
     }
 
-    /// Returns true if kubelets of a version have the signal (`signalToResource` in `helpers.go`).
+    /// Returns whether kubelets of a version have the signal (`signalToResource` in `helpers.go`).
     pub fn exists_in(self, version: &KubeletVersion) -> bool {
         match self {
             Self::ContainerfsAvailable | Self::ContainerfsInodesFree => version.at_least(29),

@@ -189,9 +189,10 @@ fn containerfs_is_a_signal_since_1_29() {
             let config: ThresholdConfig = from_value(json!({field: {signal: value}})).unwrap();
             for (minor, is_accepted) in [(27, false), (28, false), (29, true), (36, true)] {
                 let parsed = parse_threshold_config_of(&KubeletVersion::from_minor(minor), &config);
-                let expected = match is_accepted {
-                    true => Ok(vec![]),
-                    false => Err(format!("unsupported eviction signal {signal}")),
+                let expected = if is_accepted {
+                    Ok(vec![])
+                } else {
+                    Err(format!("unsupported eviction signal {signal}"))
                 };
                 assert_eq!(parsed.map_err(|error| error.to_string()), expected, "{field} 1.{minor}");
             }

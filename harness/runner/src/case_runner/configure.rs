@@ -17,9 +17,9 @@ use k8s_openapi::api::core::v1::Node;
 use serde_json::{Map, Value};
 
 use crate::case_runner::error::CaseError;
+use crate::case_runner::observation::collect::StateBefore;
 use crate::case_runner::runner::CaseRunner;
 use crate::node_access::exclusivity::Exclusivity;
-use crate::observation::collect::StateBefore;
 use crate::pressure::signal_status::SignalStatus;
 use crate::pressure::skip_reason::SkipReason;
 use crate::pressure::thresholds::{
@@ -46,7 +46,7 @@ impl CaseRunner<'_> {
     ) -> Result<StateBefore, CaseError> {
         let node = &self.run_node.node;
         if self.run_node.policy.is_some() {
-            if self.run_node.may_starve(&self.case.case) {
+            if self.run_node.may_cause_pressure(&self.case.case) {
                 self.run_node.mark_dirty().await;
             }
             observations.configz = Recorded::decode(node.configz().await?)?;
@@ -85,9 +85,11 @@ impl CaseRunner<'_> {
             observations.configz = Recorded::decode(applied.configz)?;
             observations.kubelet_config_overrides = config;
             let now = self.measure(&pressures).await?;
-            let change = pressures.iter().zip(measured.iter().zip(&now)).find_map(describe_change);
+            let mut measurements = pressures.iter().zip(measured.iter().zip(&now));
+            let change =
+                measurements.find_map(|(pressure, (before, now))| describe_change(pressure, before, now));
             let Some(change) = change.filter(|_| attempts < MAX_CONFIGURATIONS) else { return Ok(()) };
-            self.report_step(Phase::Tune, format!("{change}; setting the threshold again"));
+            self.report_step(Phase::Configure, format!("{change}; setting the threshold again"));
             (measured, attempts) = (now, attempts + 1);
         }
     }
@@ -121,7 +123,7 @@ impl CaseRunner<'_> {
             if starts == MAX_KUBELET_STARTS || !missed_first_sync {
                 return Ok(applied);
             }
-            self.report_step(Phase::Tune, "the kubelet missed its first synchronization; restarting it");
+            self.report_step(Phase::Configure, "the kubelet missed its first synchronization; restarting it");
             starts += 1;
         }
     }
@@ -165,7 +167,7 @@ impl CaseRunner<'_> {
                     (changes, format!("{text}, threshold {threshold}"))
                 }
             };
-            self.report_step(Phase::Tune, text);
+            self.report_step(Phase::Configure, text);
             return Ok(changes);
         }
         let threshold = require(eviction_threshold(pressure, status))?;
@@ -173,12 +175,12 @@ impl CaseRunner<'_> {
         let changes = kubelet_config::with_threshold(changes, signal, &threshold, grace.as_deref());
         let changes = with_minimum_reclaim(pressure, status, changes);
         if pressure.hard_distance.is_none() {
-            self.report_step(Phase::Tune, format!("{signal} is {available}, threshold {threshold}"));
+            self.report_step(Phase::Configure, format!("{signal} is {available}, threshold {threshold}"));
             return Ok(changes);
         }
         let hard = require(hard_eviction_threshold(pressure, status))?;
         let text = format!("{signal} is {available}, soft threshold {threshold}, hard threshold {hard}");
-        self.report_step(Phase::Tune, text);
+        self.report_step(Phase::Configure, text);
         Ok(kubelet_config::with_threshold(changes, signal, &hard, None))
     }
 }
@@ -225,7 +227,7 @@ fn each_signal(pressure: &Pressure) -> Vec<Pressure> {
 
 /// Describes a change of a signal that could put its threshold out of the ramp's reach, or let the
 /// ramp begin beyond it: what an earlier case held may become free while the kubelet restarts.
-fn describe_change((pressure, (before, now)): (&Pressure, (&SignalStatus, &SignalStatus))) -> Option<String> {
+fn describe_change(pressure: &Pressure, before: &SignalStatus, now: &SignalStatus) -> Option<String> {
     let tolerance = overshoot(pressure.signal) / 2;
     let change = |name: &str, before: u64, now: u64| {
         let [from, to] = [before, now].map(|amount| format_amount(pressure, amount));
@@ -287,7 +289,7 @@ mod tests {
             (&pids, status(9000, 0), status(9101, 0), Some("pid.available has changed from 9000 to 9101")),
         ];
         for (pressure, before, now, expected) in rows {
-            assert_eq!(describe_change((pressure, (&before, &now))).as_deref(), expected);
+            assert_eq!(describe_change(pressure, &before, &now).as_deref(), expected);
         }
     }
 

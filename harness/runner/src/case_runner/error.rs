@@ -33,9 +33,9 @@ pub(crate) enum CaseError {
     /// The node did not recover from the last case.
     #[error(transparent)]
     RunNode(#[from] RunNodeError),
-    /// The API server refused an object of the case; with the line of the case file.
+    /// The API server rejected an object of the case; with the line of the case file.
     #[error("{0}")]
-    Refused(String),
+    ApiRejected(String),
     /// A command was to run in a container that does not run.
     #[error("failed to run a command in {0}: the container does not run")]
     NotRunning(String),
@@ -174,7 +174,7 @@ pub(super) fn describe_container(command: &ContainerCommand) -> String {
 }
 
 /// Returns the parts of an API `Status` that name fields of a case file.
-pub(super) fn refusal(status: &kube::core::Status) -> ApiRejection<'_> {
+pub(super) fn describe_rejection(status: &kube::core::Status) -> ApiRejection<'_> {
     let causes = status.details.iter().flat_map(|details| &details.causes);
     ApiRejection { message: &status.message, fields: causes.map(|cause| cause.field.as_str()).collect() }
 }

@@ -47,9 +47,9 @@ enum CheckError {
 impl CaseRunner<'_> {
     /// Returns the state of the guard of a case that begins.
     pub(super) fn checks(&self) -> Checks {
-        let may_starve =
-            self.run_node.policy.as_ref().is_some_and(|policy| policy.may_starve(&self.case.case));
-        Checks { may_starve, last_success: Instant::now(), disk: DiskTrend::default() }
+        let may_cause_pressure =
+            self.run_node.policy.as_ref().is_some_and(|policy| policy.may_cause_pressure(&self.case.case));
+        Checks { may_cause_pressure, last_success: Instant::now(), disk: DiskTrend::default() }
     }
 
     /// Awaits `work`, unless the run is interrupted or the [guard](Self::guard) ends the case.
@@ -112,10 +112,10 @@ impl CaseRunner<'_> {
         namespace: &Namespace,
         checks: &mut Checks,
     ) -> Result<(), CheckError> {
-        let may_starve = checks.may_starve;
+        let may_cause_pressure = checks.may_cause_pressure;
         let node = &self.run_node.node;
         let unknown = |error: NodeError| CheckError::Unknown(error.to_string());
-        if may_starve && !policy.allows_other_pods() {
+        if may_cause_pressure && !policy.allows_other_pods() {
             let others = node.other_pods().await.map_err(unknown)?;
             if !others.is_empty() {
                 return Err(CheckError::Harmful(Harm::OtherPods(PressureForbidden::InUse(others))));
@@ -125,7 +125,7 @@ impl CaseRunner<'_> {
         let used =
             Usage::of(&summary, &namespace.name).map_err(|error| CheckError::Unknown(error.to_string()))?;
         used.check(policy.max_pressure_bytes()).map_err(CheckError::Harmful)?;
-        if may_starve {
+        if may_cause_pressure {
             return Ok(());
         }
         let room = policy.room(&summary).map_err(|why| CheckError::Unknown(why.to_string()))?;
@@ -136,15 +136,15 @@ impl CaseRunner<'_> {
     /// Waits until the node may come under pressure beside the others (`--max-starved-nodes`), if
     /// the case may put it there. The node keeps the permit until it has recovered.
     pub(super) async fn acquire_pressure_permit(&self) -> Result<(), CaseError> {
-        let may_starve = self.checks().may_starve;
-        let Some(permits) = self.pressure_permits.filter(|_| may_starve) else { return Ok(()) };
+        let may_cause_pressure = self.checks().may_cause_pressure;
+        let Some(permits) = self.pressure_permits.filter(|_| may_cause_pressure) else { return Ok(()) };
         self.cancellable(self.run_node.acquire_pressure_permit(permits)).await
     }
 }
 
 /// The checks of a case.
 pub(super) struct Checks {
-    may_starve: bool,
+    may_cause_pressure: bool,
     last_success: Instant,
     disk: DiskTrend,
 }
@@ -191,7 +191,7 @@ impl Checks {
             Err(CheckError::Unknown(why)) => {
                 let unchecked = self.last_success.elapsed();
                 let seconds = unchecked.as_secs();
-                (self.may_starve && unchecked >= UNCHECKED_LIMIT)
+                (self.may_cause_pressure && unchecked >= UNCHECKED_LIMIT)
                     .then(|| format!("its node could not be checked for {seconds} s: {why}"))
             }
         }
@@ -241,9 +241,10 @@ impl fmt::Display for Harm {
 /// Returns an error if a node has come close to a threshold, or will until its pods have ended.
 /// `expected_loss`: of disk, in bytes.
 fn check_room(room: NodeRoom, expected_loss: u64) -> Result<(), Harm> {
-    match room.memory.min(room.disk.saturating_sub(expected_loss)) >= MIN_ROOM {
-        true => Ok(()),
-        false => Err(Harm::NearThreshold { room, expected_loss }),
+    if room.memory.min(room.disk.saturating_sub(expected_loss)) >= MIN_ROOM {
+        Ok(())
+    } else {
+        Err(Harm::NearThreshold { room, expected_loss })
     }
 }
 
@@ -372,15 +373,16 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_case_under_pressure_ends_without_checks_and_others_do_not() {
         let unknown = || Err(CheckError::Unknown("no answer".to_owned()));
-        for may_starve in [true, false] {
-            let mut checks = Checks { may_starve, last_success: Instant::now(), disk: DiskTrend::default() };
+        for may_cause_pressure in [true, false] {
+            let mut checks =
+                Checks { may_cause_pressure, last_success: Instant::now(), disk: DiskTrend::default() };
             tokio::time::advance(Duration::from_secs(29)).await;
             assert_eq!(checks.reason_to_end(unknown()), None);
             assert_eq!(checks.reason_to_end(Ok(())), None);
             tokio::time::advance(Duration::from_secs(30)).await;
             let why = checks.reason_to_end(unknown());
             let expected = "its node could not be checked for 30 s: no answer";
-            assert_eq!(why.as_deref(), may_starve.then_some(expected));
+            assert_eq!(why.as_deref(), may_cause_pressure.then_some(expected));
             let harm = Harm::TooMany { resource: "inodes", used: 2, max: 1 };
             let expected = harm.to_string();
             assert_eq!(checks.reason_to_end(Err(CheckError::Harmful(harm))), Some(expected));

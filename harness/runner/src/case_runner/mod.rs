@@ -1,11 +1,16 @@
 //! One case on one node, from its configuration to its verdict.
 
-pub(crate) mod configure;
-pub(crate) mod error;
+mod configure;
+mod create_pods;
+mod error;
 mod guard;
-pub(crate) mod observe;
-pub(crate) mod progress;
-pub(crate) mod runner;
-pub(crate) mod stage;
-pub(crate) mod step_queue;
-pub(crate) mod steps;
+mod observation;
+mod progress;
+mod runner;
+mod steps;
+
+#[cfg(test)]
+pub(crate) use error::CaseError;
+#[cfg(test)]
+pub(crate) use observation::observer::SummaryError;
+pub(crate) use runner::{CaseOutcome, CaseRunner, Interrupted};

@@ -14,23 +14,25 @@ use evictlab_rules::quantity::MIB;
 use kube::api::ApiResource;
 use kube::core::GroupVersionKind;
 use serde_json::Value;
-use tokio::sync::{OwnedSemaphorePermit, SemaphorePermit};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::case_runner::error::CaseError;
+use crate::case_runner::observation::collect::{Collector, StateBefore};
+use crate::case_runner::observation::logs::LogReader;
+use crate::case_runner::observation::read_budget::{READ_TIMEOUT, ReadBudget};
 use crate::node_access::exclusivity::Exclusivity;
 use crate::node_access::node_policy::NodePolicy;
 use crate::node_access::pressure_permits::PressurePermits;
+use crate::node_access::room_budget::RoomPermit;
 use crate::node_access::run_node::RunNode;
-use crate::observation::collect::{Collector, StateBefore};
-use crate::observation::logs::LogReader;
-use crate::observation::read_budget::{READ_TIMEOUT, ReadBudget};
+use crate::node_access::steady_statistics::UnsteadyError;
+use crate::node_setup::changes::{reversal, unused_image_bytes};
 use crate::pressure::host_budget::HostBudget;
 use crate::pressure::plan::PressurePlan;
 use crate::pressure::ramp::{Ramp, ramp, ramp_duration, ramp_to};
 use crate::pressure::skip_reason::SkipReason;
-use crate::staging::node_setup::{reversal, unused_image_bytes};
 
 /// Limit for the deletion of a case's namespace without progress, on a fast node.
 const NAMESPACE_DELETION_TIMEOUT: Duration = Duration::from_secs(60);
@@ -40,7 +42,7 @@ const NODE_ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 /// A case with everything that its execution needs.
 pub(crate) struct CaseRunner<'a> {
     /// Id of the run.
-    pub run: &'a str,
+    pub run_id: &'a str,
     /// The case.
     pub case: &'a LoadedCase,
     /// Id of the case in events and reports.
@@ -84,8 +86,8 @@ pub(crate) struct Execution {
 /// Speed of a node.
 #[derive(Clone, Copy)]
 pub(crate) struct NodeSpeed {
-    /// Container start time.
-    pub container_start: Duration,
+    /// Time that the node takes to start a container.
+    pub container_start_duration: Duration,
     /// Time to add to progress timeouts.
     pub extra_timeout: Duration,
     /// Duration of the case's ramp.
@@ -93,11 +95,11 @@ pub(crate) struct NodeSpeed {
 }
 
 impl NodeSpeed {
-    /// Scales a timeout for a fast node, whose container start time is at most 2 s, to this node.
-    /// One slow start, while the host was busy, does not delay the end of a case by an hour.
+    /// Scales a timeout for a fast node, whose container start duration is at most 2 s, to this
+    /// node. One slow start, while the host was busy, does not delay the end of a case by an hour.
     pub(crate) fn scale(&self, timeout: Duration) -> Duration {
         const MAX_FACTOR: f64 = 6.0;
-        timeout.mul_f64((self.container_start.as_secs_f64() / 2.0).clamp(1.0, MAX_FACTOR))
+        timeout.mul_f64((self.container_start_duration.as_secs_f64() / 2.0).clamp(1.0, MAX_FACTOR))
     }
 
     /// Returns the maximum time from the first pod to the end of a case.
@@ -107,7 +109,7 @@ impl NodeSpeed {
 }
 
 /// A case whose node is ready for its pods.
-struct Prepared<'a> {
+struct PreparedCase<'a> {
     namespace: Namespace,
     /// State of the node before the pods.
     before: StateBefore,
@@ -115,13 +117,18 @@ struct Prepared<'a> {
     ramp: Option<Ramp>,
     speed: NodeSpeed,
     /// Held until the end of the case.
-    _room: Option<[SemaphorePermit<'a>; 2]>,
+    _room: Option<RoomPermit<'a>>,
     /// Held until the end of the case.
     _host_memory: Option<OwnedSemaphorePermit>,
 }
 
-/// State of the watches when the observation ended, and why; `None` if it was interrupted.
-pub(crate) type Observed = (LiveState, Option<ObservationEnd>);
+/// End of an observation.
+pub(crate) struct ObservationResult {
+    /// State of the watches.
+    pub live: LiveState,
+    /// Why the observation ended; `None` if it was interrupted.
+    pub end: Option<ObservationEnd>,
+}
 
 impl CaseRunner<'_> {
     /// Runs the case and deletes its namespace. The next case on the node reverts its
@@ -130,7 +137,7 @@ impl CaseRunner<'_> {
     /// # Errors
     /// The run was interrupted.
     pub(crate) async fn run(self) -> Result<CaseOutcome, Interrupted> {
-        let mut execution = Execution { phase: Phase::Lease, observations: Observations::default() };
+        let mut execution = Execution { phase: Phase::AwaitNode, observations: Observations::default() };
         let result = self.execute(&mut execution).await;
         self.run_node.node.backend().end_faults();
         let result = match result {
@@ -147,11 +154,11 @@ impl CaseRunner<'_> {
         self.describe_node(&mut execution.observations);
         self.cancellable(self.run_node.delete_leftovers(NAMESPACE_DELETION_TIMEOUT)).await?;
         if self.run_node.is_dirty().await {
-            self.report_step(Phase::Lease, "waiting for the node to recover");
-            self.cancellable(self.run_node.reset()).await?;
+            self.report_step(Phase::AwaitNode, "waiting for the node to recover");
+            self.cancellable(self.run_node.recover()).await?;
         }
         if self.exclusivity != Exclusivity::Shared && self.case.case.pressure.is_some() {
-            self.cancel.run_until_cancelled(self.run_node.wait_until_steady()).await;
+            self.await_statistics(Phase::AwaitNode, self.run_node.wait_until_steady()).await;
         }
         match self.prepare(execution).await {
             Ok(prepared) => self.observe_and_judge(prepared, execution).await,
@@ -167,22 +174,22 @@ impl CaseRunner<'_> {
 
     /// Gives the node and its kubelet what the case states, plans the pressure, and creates the
     /// namespace.
-    async fn prepare(&self, execution: &mut Execution) -> Result<Prepared<'_>, CaseError> {
+    async fn prepare(&self, execution: &mut Execution) -> Result<PreparedCase<'_>, CaseError> {
         let (node, case) = (&self.run_node.node, &self.case.case);
         self.cancellable(self.set_up_for_case()).await?;
-        let container_start = self.run_node.container_start().await;
+        let container_start_duration = self.run_node.scaled_container_start_duration().await;
         self.acquire_pressure_permit().await?;
         let room = async { Ok::<_, CaseError>(self.run_node.acquire_room(case).await) };
         let room = self.cancellable(room).await?;
         let plan = self.cancellable(self.plan_pressure()).await?;
-        let ramp = self.ramp(container_start, plan.as_ref()).await;
+        let ramp = self.ramp(container_start_duration, plan.as_ref()).await;
         let host_memory = self.acquire_host_memory(ramp.as_ref()).await?;
-        execution.phase = Phase::Tune;
+        execution.phase = Phase::Configure;
         let before = self.cancellable(self.configure_node(&mut execution.observations)).await?;
-        execution.phase = Phase::Stage;
+        execution.phase = Phase::CreatePods;
         let namespace = Namespace::create(
             node.client(),
-            self.run,
+            self.run_id,
             NamespacePurpose::Pods(case.name.as_str()),
             node.guards(),
         )
@@ -191,20 +198,20 @@ impl CaseRunner<'_> {
         let stats_delay = self.run_node.policy.as_ref().map_or(Duration::ZERO, NodePolicy::stats_delay);
         let grace = plan.and_then(|plan| plan.grace).unwrap_or_default();
         let ramp_duration = ramp.as_ref().map(Ramp::duration).unwrap_or_default();
-        let speed = NodeSpeed { container_start, extra_timeout: stats_delay + grace, ramp_duration };
-        Ok(Prepared { namespace, before, ramp, speed, _room: room, _host_memory: host_memory })
+        let speed = NodeSpeed { container_start_duration, extra_timeout: stats_delay + grace, ramp_duration };
+        Ok(PreparedCase { namespace, before, ramp, speed, _room: room, _host_memory: host_memory })
     }
 
     /// Creates the pods, observes and judges the case, and reverts its changes of the node.
     async fn observe_and_judge(
         &self,
-        prepared: Prepared<'_>,
+        prepared: PreparedCase<'_>,
         execution: &mut Execution,
     ) -> Result<CaseResult, CaseError> {
-        let Prepared { namespace, ramp, speed, .. } = &prepared;
+        let PreparedCase { namespace, ramp, speed, .. } = &prepared;
         let mut checks = self.checks();
         let mut observed = tokio::select! {
-            observed = self.stage_and_observe(namespace, ramp.as_ref(), *speed, execution) => observed,
+            observed = self.create_and_observe(namespace, ramp.as_ref(), *speed, execution) => observed,
             error = self.guard(namespace, &mut checks) => Err(error),
         };
         // Without the node, the end of the pods says nothing about the kubelet.
@@ -212,7 +219,7 @@ impl CaseRunner<'_> {
             observed = Err(lost.into());
         }
         let mut budget = ReadBudget::new(speed.scale(READ_TIMEOUT));
-        if let Ok((live, end @ Some(_))) = &observed {
+        if let Ok(ObservationResult { live, end: end @ Some(_) }) = &observed {
             execution.observations.ended.clone_from(end);
             let read = self.read_final_state(namespace, live, &mut budget, &mut execution.observations);
             if let Err(error) = self.guarded(namespace, &mut checks, read).await {
@@ -222,7 +229,7 @@ impl CaseRunner<'_> {
         let reversal = reversal(&self.case.case);
         let reverted = self.run_node.revert(NodeReversal { static_pods: false, ..reversal }).await;
         let mut result = None;
-        if let Ok((live, Some(_))) = &observed {
+        if let Ok(ObservationResult { live, end: Some(_) }) = &observed {
             let judged = self.collect_and_judge(&prepared, live, &mut budget, execution);
             match self.guarded(namespace, &mut checks, judged).await {
                 Ok(judged) => result = Some(judged),
@@ -235,9 +242,9 @@ impl CaseRunner<'_> {
         let reverted = self.run_node.revert(static_pods).await.and(reverted);
         if !self.cancel.is_cancelled() {
             if result.is_some() {
-                execution.phase = Phase::Reset;
+                execution.phase = Phase::Recover;
             }
-            self.report_step(Phase::Reset, "deleting the pods");
+            self.report_step(Phase::Recover, "deleting the pods");
             let ignore_failure = observed.is_err() || reverted.is_err();
             self.delete_objects(namespace, *speed, ignore_failure).await?;
             reverted?;
@@ -279,11 +286,20 @@ impl CaseRunner<'_> {
         let had_host = matches!(self.exclusivity, Exclusivity::Host | Exclusivity::Disk)
             || self.case.case.node.file_systems.is_some();
         if had_host && !self.cancel.is_cancelled() && self.run_node.is_dirty().await {
-            self.report_step(Phase::Reset, "waiting for the node to recover");
-            // The next case on the node reports a node that did not recover.
-            let _ = self.run_node.reset().await;
+            self.report_step(Phase::Recover, "waiting for the node to recover");
+            // The next case on the node reports a node that did not recover. After an interrupt,
+            // the teardown of the cluster restores the node.
+            let _ = self.cancel.run_until_cancelled(self.run_node.recover()).await;
             // A pod that is deleted at once is gone from the API before its processes have ended.
-            self.cancel.run_until_cancelled(self.run_node.wait_until_pods_ended()).await;
+            self.await_statistics(Phase::Recover, self.run_node.wait_until_pods_ended()).await;
+        }
+    }
+
+    /// Awaits steady statistics unless the run is interrupted. If they do not become steady, that
+    /// is reported, and the case goes on.
+    async fn await_statistics(&self, phase: Phase, steady: impl Future<Output = Result<(), UnsteadyError>>) {
+        if let Some(Err(error)) = self.cancel.run_until_cancelled(steady).await {
+            self.report_step(phase, error.to_string());
         }
     }
 
@@ -311,7 +327,7 @@ impl CaseRunner<'_> {
             imagefs_inodes: stated.imagefs_inodes,
             has_split_layers: stated.containerfs == ContainerfsPlacement::Nodefs,
         };
-        self.report_step(Phase::Lease, format!("giving the node an imagefs of {}", stated.imagefs));
+        self.report_step(Phase::AwaitNode, format!("giving the node an imagefs of {}", stated.imagefs));
         Ok(self.run_node.set_up_file_systems(wanted).await?)
     }
 
@@ -333,7 +349,7 @@ impl CaseRunner<'_> {
     /// Gives the node the unused image of the case. The pressure is relative to the space left.
     async fn add_unused_image(&self) -> Result<(), CaseError> {
         let Some(bytes) = unused_image_bytes(&self.case.case) else { return Ok(()) };
-        self.report_step(Phase::Lease, format!("giving the node an unused image of {} MiB", bytes / MIB));
+        self.report_step(Phase::AwaitNode, format!("giving the node an unused image of {} MiB", bytes / MIB));
         self.run_node.mark_dirty().await;
         let node = &self.run_node.node;
         node.backend().add_unused_image(bytes).await?;
@@ -348,16 +364,16 @@ impl CaseRunner<'_> {
             let (signal, available, threshold) =
                 (pressure.signal.as_str(), plan.available / MIB, plan.threshold / MIB);
             let text = format!("{signal} is {available}Mi, the node's own threshold {threshold}Mi");
-            self.report_step(Phase::Lease, text);
+            self.report_step(Phase::AwaitNode, text);
         }
         Ok(plan)
     }
 
-    async fn ramp(&self, container_start: Duration, plan: Option<&PressurePlan>) -> Option<Ramp> {
+    async fn ramp(&self, container_start_duration: Duration, plan: Option<&PressurePlan>) -> Option<Ramp> {
         let pressure = self.case.case.pressure.as_ref()?;
         let containers = self.case.case.container_count();
-        let Some(plan) = plan else { return Some(ramp(pressure, containers, container_start)) };
-        let duration = ramp_duration(pressure, containers, container_start);
+        let Some(plan) = plan else { return Some(ramp(pressure, containers, container_start_duration)) };
+        let duration = ramp_duration(pressure, containers, container_start_duration);
         Some(ramp_to(plan.target, duration.max(self.run_node.min_ramp_duration().await)))
     }
 
@@ -408,7 +424,7 @@ impl CaseRunner<'_> {
 
     async fn collect_and_judge(
         &self,
-        prepared: &Prepared<'_>,
+        prepared: &PreparedCase<'_>,
         live: &LiveState,
         budget: &mut ReadBudget,
         execution: &mut Execution,
@@ -453,7 +469,7 @@ impl CaseRunner<'_> {
     /// Returns the result of a case that was observed to its end.
     async fn conclude(
         &self,
-        (live, end): Observed,
+        ObservationResult { live, end }: ObservationResult,
         result: Option<CaseResult>,
     ) -> Result<CaseResult, CaseError> {
         let (Some(end), Some(mut result)) = (end, result) else { return Err(CaseError::Interrupted) };
@@ -511,9 +527,12 @@ mod tests {
     #[test]
     fn timeouts_are_longer_on_slow_nodes() {
         let timeout = Duration::from_secs(40);
-        let scaled = |container_start| {
-            let speed =
-                NodeSpeed { container_start, extra_timeout: Duration::ZERO, ramp_duration: Duration::ZERO };
+        let scaled = |container_start_duration| {
+            let speed = NodeSpeed {
+                container_start_duration,
+                extra_timeout: Duration::ZERO,
+                ramp_duration: Duration::ZERO,
+            };
             speed.scale(timeout)
         };
         assert_eq!(scaled(Duration::from_millis(700)), timeout);

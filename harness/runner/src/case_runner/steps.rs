@@ -13,13 +13,13 @@ use k8s_openapi::api::core::v1::Taint as ApiTaint;
 use serde_json::{Map, Value};
 
 use crate::case_runner::error::{CaseError, describe_container};
+use crate::case_runner::observation::logs::LogReader;
+use crate::case_runner::observation::read_budget::{READ_TIMEOUT, ReadBudget};
+use crate::case_runner::observation::step_queue::describe_step;
 use crate::case_runner::runner::CaseRunner;
-use crate::case_runner::step_queue::describe_step;
-use crate::observation::logs::LogReader;
-use crate::observation::read_budget::{READ_TIMEOUT, ReadBudget};
 
 impl CaseRunner<'_> {
-    /// Executes a step. A refusal by the API server is an error unless the case keeps the answer.
+    /// Executes a step. A rejection by the API server is an error unless the case keeps the answer.
     pub(super) async fn execute_step(
         &self,
         step: &Step,
@@ -116,7 +116,7 @@ impl CaseRunner<'_> {
                     match namespace.evict_pod(pod.name()).await {
                         Ok(()) => {}
                         // A pod that a PodDisruptionBudget protects stays, and one may have gone.
-                        Err(StageError::Refused { status, .. }) if matches!(status.code, 404 | 429) => {}
+                        Err(StageError::Rejected { status, .. }) if matches!(status.code, 404 | 429) => {}
                         Err(error) => return Err(error.into()),
                     }
                 }
@@ -209,7 +209,7 @@ fn record_answer(
     let Some(name) = name else { return result };
     let answer = match result {
         Ok(()) => ApiAnswer { code: 200, ..ApiAnswer::default() },
-        Err(CaseError::Stage(StageError::Refused { status, .. })) => {
+        Err(CaseError::Stage(StageError::Rejected { status, .. })) => {
             ApiAnswer { code: status.code, reason: status.reason, message: status.message }
         }
         Err(error) => return Err(error),

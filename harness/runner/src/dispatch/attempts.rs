@@ -7,14 +7,14 @@ use evictlab_case::LoadedCase;
 use evictlab_judge::{CaseResult, InconclusiveReason, Phase, known_bug, over_runs};
 use evictlab_report::{CaseId, RunEventKind};
 
-use crate::case_runner::runner::{CaseOutcome, CaseRunner, Interrupted};
+use crate::case_runner::{CaseOutcome, CaseRunner, Interrupted};
 use crate::dispatch::run::RunContext;
 use crate::node_access::exclusivity::Exclusivity;
 use crate::node_access::run_node::RunNode;
 
-/// Maximum number of runs of a case whose pressure is faster than the node's statistics. Each run
+/// Maximum number of tries of a case whose pressure is faster than the node's statistics. Each try
 /// has half the speed of the one before.
-const MAX_SPEED_ATTEMPTS: u32 = 4;
+const MAX_SPEED_TRIES: u32 = 4;
 
 impl RunContext {
     /// Runs a case on its node as often as its `rate` states, else once.
@@ -63,7 +63,7 @@ impl RunContext {
         let (mut tries, mut retries) = (vec![], 0);
         loop {
             let runner = CaseRunner {
-                run: &self.request.run,
+                run_id: &self.request.run_id,
                 case,
                 id: id.clone(),
                 run_node,
@@ -118,7 +118,7 @@ impl Retry {
     /// Returns how to repeat a case after its try with this number, from 1.
     fn after(result: &CaseResult, number: u32) -> Option<Self> {
         match result.inconclusive_reason? {
-            InconclusiveReason::StatsOutrun if number < MAX_SPEED_ATTEMPTS => Some(Self::MoreSlowly),
+            InconclusiveReason::StaleStatistics if number < MAX_SPEED_TRIES => Some(Self::MoreSlowly),
             // Memory that the node freed after the measurement lowers the effective threshold; the
             // second measurement does not include it any more.
             InconclusiveReason::ThresholdNotReached if number == 1 => Some(Self::Same),
@@ -162,7 +162,7 @@ mod tests {
             let result = CaseResult::without_evidence(Verdict::Inconclusive, "why");
             Retry::after(&CaseResult { inconclusive_reason: reason, ..result }, number)
         };
-        let outrun = Some(InconclusiveReason::StatsOutrun);
+        let outrun = Some(InconclusiveReason::StaleStatistics);
         assert_eq!((1..=4).filter_map(|number| after(outrun, number)).count(), 3);
         let not_reached = Some(InconclusiveReason::ThresholdNotReached);
         assert_eq!([1, 2].map(|number| after(not_reached, number)), [Some(Retry::Same), None]);

@@ -91,9 +91,10 @@ impl<C> QueueState<C> {
                 _ => {}
             }
         }
-        match self.cases.iter().any(|case| self.can_take(case, node, worker)) {
-            true => Availability::Blocked,
-            false => Availability::Empty,
+        if self.cases.iter().any(|case| self.can_take(case, node, worker)) {
+            Availability::Blocked
+        } else {
+            Availability::Empty
         }
     }
 }

@@ -2,7 +2,6 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use evictlab_case::Pressure;
 use evictlab_cluster::workload::{NamespacePurpose, StageError};
@@ -16,7 +15,7 @@ use tokio::time::Instant;
 
 use crate::dispatch::run::RunContext;
 use crate::node_access::run_node::{ImageNames, RunNode, RunNodeError};
-use crate::staging::images::images_of;
+use crate::node_setup::images::images_of;
 
 /// Maximum number of nodes that are prepared at a time. Each waits for a canary pod most of the
 /// time; a client of an existing cluster limits its requests.
@@ -49,6 +48,7 @@ impl RunContext {
     pub(super) async fn run_cluster(self: Rc<Self>, plan: &ClusterPlan) {
         let name = &plan.name;
         let began = Instant::now();
+        self.failures.begin_cluster();
         self.events.send(RunEventKind::ClusterStarted {
             cluster: name.clone(),
             kubelets: plan.kubelets.iter().map(|kubelet| kubelet.label.clone()).collect(),
@@ -72,7 +72,7 @@ impl RunContext {
                 self.run_cases_while_held(plan, cluster.as_ref(), &nodes).await;
             }
             Err(error) => {
-                self.failed.store(true, Ordering::Relaxed);
+                self.failures.record_cluster_failure();
                 if !self.cancel.is_cancelled() {
                     let cause = error.cause();
                     let (cluster, error) = (name.clone(), error.to_string());
@@ -102,7 +102,7 @@ impl RunContext {
         tokio::select! {
             () = &mut cases => {}
             lost = lost => {
-                self.failed.store(true, Ordering::Relaxed);
+                self.failures.record_cluster_failure();
                 let (cluster, seconds) = (plan.name.clone(), began.elapsed().as_secs_f64());
                 let error = lost.to_string();
                 self.events.send(RunEventKind::ClusterFailed { cluster, seconds, error, cause: None });
@@ -146,7 +146,7 @@ impl RunContext {
             let catalog = self.request.image_catalog.clone();
             let image_names: ImageNames = Arc::new(move |name: &str| catalog.case_image(name));
             let Some(first) = cluster.nodes().first() else { return Ok(Vec::new()) };
-            let (client, run) = (first.client(), &self.request.run);
+            let (client, run) = (first.client(), &self.request.run_id);
             let canaries = Arc::new(
                 ProbePods::create(client, run, NamespacePurpose::Pods("canary"), first.guards()).await?,
             );
@@ -210,7 +210,7 @@ impl RunContext {
         self.recoveries.borrow_mut().abort_all();
         let teardown = TeardownContext {
             usable,
-            failed: self.failed.load(Ordering::Relaxed),
+            needs_attention: self.failures.cluster_needs_attention(),
             interrupted: self.cancel.is_cancelled(),
         };
         let outcome = match cluster {

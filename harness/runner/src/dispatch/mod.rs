@@ -3,6 +3,7 @@
 pub(crate) mod attempts;
 pub(crate) mod case_queue;
 pub(crate) mod cluster_run;
+pub(crate) mod failures;
 pub(crate) mod interrupt;
 pub(crate) mod plan_cases;
 pub(crate) mod preview;

@@ -37,16 +37,16 @@ impl RunContext {
     pub(super) async fn run_cases(self: &Rc<Self>, plan: &ClusterPlan, nodes: &[Arc<RunNode>]) {
         let began = Instant::now();
         let mut attempts = self.request.repeat.first_attempts();
-        while self.request.repeat.allows_attempt(*attempts.start(), self.broken.load(Ordering::Relaxed)) {
+        while self.request.repeat.allows_attempt(*attempts.start(), self.failures.has_failure()) {
             self.run_attempts(plan, nodes, attempts.clone(), began).await;
-            if self.cancel.is_cancelled() || self.stops_at_failure() {
+            if self.cancel.is_cancelled() || self.has_failed_fast() {
                 break;
             }
             let next = attempts.end() + 1;
             attempts = next..=next;
         }
         if self.timed_out.load(Ordering::Relaxed) {
-            self.failed.store(true, Ordering::Relaxed);
+            self.failures.record_cluster_failure();
         }
     }
 
@@ -110,11 +110,11 @@ impl RunContext {
     fn replicate(&self, first: QueuedCase<CaseJob>, shared_per_node: usize) -> Vec<QueuedCase<CaseJob>> {
         let Repeat::Stress(limit) = self.request.repeat else { return vec![first] };
         let workers_per_node = if first.exclusivity == Exclusivity::Shared { shared_per_node } else { 1 };
-        let max_runs = limit.max_runs.map_or(usize::MAX, |runs| runs as usize);
-        let count = (first.nodes.len() * workers_per_node).min(max_runs);
+        let max_attempts = limit.max_attempts.map_or(usize::MAX, |runs| runs as usize);
+        let count = (first.nodes.len() * workers_per_node).min(max_attempts);
         let mut replicas = vec![first];
         while replicas.len() < count
-            && let Some(next) = replicas.last().map(QueuedCase::next_run)
+            && let Some(next) = replicas.last().map(QueuedCase::next_attempt)
         {
             replicas.push(next);
         }
@@ -155,8 +155,9 @@ impl RunContext {
                 let own_disks = nodes.iter().all(|run_node| run_node.node.backend().has_own_disk());
                 let exclusivity = exclusivity_on(&self.request.backend, &case.case, own_disks);
                 let mut usable_nodes = nodes.iter().filter(|run_node| usable.contains(&run_node.node.name));
-                let may_starve = usable_nodes.any(|run_node| run_node.may_starve(&case.case));
-                let exclusivity = if may_starve { exclusivity.max(Exclusivity::Node) } else { exclusivity };
+                let may_cause_pressure = usable_nodes.any(|run_node| run_node.may_cause_pressure(&case.case));
+                let exclusivity =
+                    if may_cause_pressure { exclusivity.max(Exclusivity::Node) } else { exclusivity };
                 let job = CaseJob { case: case.clone(), id, last_attempt };
                 Some(QueuedCase { case: job, exclusivity, nodes: Arc::new(usable) })
             }
@@ -240,11 +241,11 @@ fn usable_nodes(
 /// Reason why a case runs on no node of a kubelet.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NoUsableNode {
-    #[error("it applies to kubelets {0}")]
+    #[error("requires kubelets {0}")]
     Kubelet(String),
     #[error("a model gives no evidence: {0}")]
     Model(String),
-    #[error("its faults require the embedded cluster")]
+    #[error("injects faults, which require the embedded cluster")]
     Faults,
     #[error("{0}")]
     Cgroup(SkipReason),

@@ -22,25 +22,25 @@ pub enum Repeat {
     Stress(StressLimit),
 }
 
-/// End of a stress run; started runs of a case are completed. `None` is unlimited.
+/// End of a stress run; attempts that have started are completed. `None` is unlimited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StressLimit {
-    /// Maximum number of runs of each case on each kubelet.
-    pub max_runs: Option<u32>,
-    /// Time after which no run starts.
+    /// Maximum number of attempts of each case on each kubelet.
+    pub max_attempts: Option<u32>,
+    /// Time after which no attempt starts.
     pub max_time: Option<Duration>,
-    /// Start no run after the first failure.
-    pub stop_on_failure: bool,
+    /// Start no attempt after the first failure.
+    pub fail_fast: bool,
 }
 
 impl Repeat {
-    /// Returns the number of runs of each case on each kubelet; `None` if it depends on verdicts or
-    /// on time. Further runs of an inconclusive case do not count.
-    pub(crate) fn planned_runs(self) -> Option<u32> {
+    /// Returns the number of attempts of each case on each kubelet; `None` if it depends on
+    /// verdicts or on time. Further attempts of an inconclusive case do not count.
+    pub(crate) fn planned_attempts(self) -> Option<u32> {
         match self {
             Self::Times(times) => Some(times),
             Self::UntilConclusive { verdicts, .. } => Some(verdicts),
-            Self::Stress(StressLimit { max_runs, max_time: None, .. }) => max_runs,
+            Self::Stress(StressLimit { max_attempts, max_time: None, .. }) => max_attempts,
             Self::UntilFailure | Self::Stress(_) => None,
         }
     }
@@ -66,11 +66,11 @@ impl Repeat {
 }
 
 impl StressLimit {
-    /// Returns whether another run may start, counted from 1. `failed`: any run failed.
-    pub(crate) fn allows_run(self, run: u32, elapsed: Duration, failed: bool) -> bool {
-        self.max_runs.is_none_or(|max| run <= max)
+    /// Returns whether another attempt may start, counted from 1. `failed`: any attempt failed.
+    pub(crate) fn allows_attempt(self, attempt: u32, elapsed: Duration, failed: bool) -> bool {
+        self.max_attempts.is_none_or(|max| attempt <= max)
             && self.max_time.is_none_or(|max| elapsed < max)
-            && !(self.stop_on_failure && failed)
+            && !(self.fail_fast && failed)
     }
 }
 
@@ -91,12 +91,12 @@ mod tests {
     fn stress_ends_at_its_limit() {
         let (early, late) = (Duration::from_secs(9), Duration::from_secs(10));
         let unlimited = StressLimit::default();
-        assert!(unlimited.allows_run(u32::MAX, late, true));
-        let runs = StressLimit { max_runs: Some(3), ..unlimited };
-        assert!(runs.allows_run(3, late, true) && !runs.allows_run(4, early, false));
+        assert!(unlimited.allows_attempt(u32::MAX, late, true));
+        let runs = StressLimit { max_attempts: Some(3), ..unlimited };
+        assert!(runs.allows_attempt(3, late, true) && !runs.allows_attempt(4, early, false));
         let time = StressLimit { max_time: Some(late), ..unlimited };
-        assert!(time.allows_run(9, early, true) && !time.allows_run(1, late, false));
-        let failure = StressLimit { stop_on_failure: true, ..unlimited };
-        assert!(failure.allows_run(9, late, false) && !failure.allows_run(9, early, true));
+        assert!(time.allows_attempt(9, early, true) && !time.allows_attempt(1, late, false));
+        let failure = StressLimit { fail_fast: true, ..unlimited };
+        assert!(failure.allows_attempt(9, late, false) && !failure.allows_attempt(9, early, true));
     }
 }

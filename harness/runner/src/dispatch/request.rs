@@ -16,7 +16,7 @@ use crate::dispatch::repeat::Repeat;
 /// Parameters of a run.
 pub struct RunRequest {
     /// Id of the run, see [`new_run_id`].
-    pub run: String,
+    pub run_id: String,
     /// Cases to run on each kubelet.
     pub cases: Vec<Arc<LoadedCase>>,
     /// Source of the clusters.
@@ -35,9 +35,8 @@ pub struct RunRequest {
     pub image_catalog: Arc<ImageCatalog>,
     /// Verdicts to compare the run with.
     pub baseline: Option<Baseline>,
-    /// Cases of the baseline that no file contains any more, as suite and name: they count as
-    /// changed.
-    pub vanished: Vec<(String, String)>,
+    /// Cases of the baseline that no file contains any more: they count as changed.
+    pub vanished: Vec<VanishedCase>,
     /// Effect of flaky cases on the exit status.
     pub flaky_result: FlakyResult,
 }
@@ -66,13 +65,13 @@ impl RunRequest {
 
     /// Returns a request that runs each case once, without a time limit or a baseline.
     pub fn new(
-        run: String,
+        run_id: String,
         cases: Vec<Arc<LoadedCase>>,
         backend: Backend,
         image_catalog: Arc<ImageCatalog>,
     ) -> Self {
         Self {
-            run,
+            run_id,
             cases,
             backend,
             shard: None,
@@ -93,7 +92,15 @@ pub struct SelectionShard {
     /// The shard.
     pub shard: Shard,
     /// Cases of the other shards.
-    pub others: Vec<Arc<LoadedCase>>,
+    pub other_cases: Vec<Arc<LoadedCase>>,
+}
+
+/// A case of a baseline that no file contains any more.
+pub struct VanishedCase {
+    /// The suite.
+    pub suite: String,
+    /// Name of the case.
+    pub name: String,
 }
 
 /// Returns a random run id of eight letters and digits, which is valid in Kubernetes names.

@@ -15,8 +15,9 @@ use jiff::{Timestamp, Unit};
 use tokio::task::{JoinHandle, JoinSet, LocalSet, spawn_local};
 use tokio_util::sync::CancellationToken;
 
+use crate::dispatch::failures::Failures;
 use crate::dispatch::interrupt::Interrupt;
-use crate::dispatch::request::{RunRequest, SelectionShard};
+use crate::dispatch::request::{RunRequest, SelectionShard, VanishedCase};
 use crate::node_access::pressure_permits::PressurePermits;
 use crate::pressure::host_budget::HostBudget;
 
@@ -28,10 +29,8 @@ pub(crate) struct RunContext {
     pub cancel: CancellationToken,
     /// The run's timeout has elapsed.
     pub timed_out: AtomicBool,
-    /// A verdict was other than passed, reproduced or skipped.
-    pub failed: AtomicBool,
-    /// A verdict was failed or error.
-    pub broken: AtomicBool,
+    /// Failures of the run and of its current cluster.
+    pub failures: Failures,
     /// Number of conclusive verdicts of each case, by the id of its first attempt.
     pub conclusive: RefCell<HashMap<CaseId, u32>>,
     /// Memory budget of the host.
@@ -55,14 +54,13 @@ async fn run_local(request: RunRequest, events: EventSender, interrupt: Interrup
     let timeout = request.timeout;
     let context = Rc::new(RunContext {
         host: HostBudget::new(request.backend.is_one_host()),
-        pressure_permits: request.backend.max_starved_nodes().map(PressurePermits::new),
+        pressure_permits: request.backend.max_nodes_under_pressure().map(PressurePermits::new),
         recoveries: RefCell::default(),
         request,
         events,
         cancel: interrupt.stop.child_token(),
         timed_out: AtomicBool::new(false),
-        failed: AtomicBool::new(false),
-        broken: AtomicBool::new(false),
+        failures: Failures::default(),
         conclusive: RefCell::default(),
     });
     // A separate task, so that a panic does not prevent the cleanup.
@@ -73,7 +71,7 @@ async fn run_local(request: RunRequest, events: EventSender, interrupt: Interrup
 impl RunContext {
     async fn run_clusters(self: Rc<Self>) {
         for plan in self.request.backend.plans() {
-            if self.cancel.is_cancelled() || self.stops_at_failure() {
+            if self.cancel.is_cancelled() || self.has_failed_fast() {
                 break;
             }
             self.clone().run_cluster(plan).await;
@@ -81,8 +79,8 @@ impl RunContext {
     }
 
     /// Returns whether no case may start any more because one has failed.
-    pub(crate) fn stops_at_failure(&self) -> bool {
-        self.request.fail_fast && self.broken.load(Ordering::Relaxed)
+    pub(crate) fn has_failed_fast(&self) -> bool {
+        self.request.fail_fast && self.failures.has_failure()
     }
 
     /// Waits for the end of `work`, the timeout or an interrupt, and reports interrupts.
@@ -149,29 +147,31 @@ fn run_started(request: &RunRequest) -> RunEventKind {
     let infos = |cases: &[Arc<LoadedCase>]| -> Vec<CaseInfo> {
         cases.iter().map(|case| case_info(case, request.baseline.as_ref(), &kubelets)).collect()
     };
+    let verdicts_of = |suite: &str, name: &str| {
+        let baseline = request.baseline.as_ref();
+        baseline.map(|baseline| baseline.of_case(suite, name, &kubelets)).unwrap_or_default()
+    };
     let mut planned = infos(&request.cases);
-    planned.extend(request.vanished.iter().map(|(suite, case)| CaseInfo {
+    planned.extend(request.vanished.iter().map(|VanishedCase { suite, name }| CaseInfo {
         suite: suite.clone(),
-        case: case.clone(),
+        case: name.clone(),
         about: "no file contains this case of the baseline".to_owned(),
-        baseline: request.baseline.as_ref().map(|of| of.of_case(suite, case, &kubelets)).unwrap_or_default(),
+        baseline: verdicts_of(suite, name),
         ..CaseInfo::default()
     }));
     let model = request.backend.model();
     RunEventKind::RunStarted {
-        run: request.run.clone(),
+        run_id: request.run_id.clone(),
         evictlab: env!("CARGO_PKG_VERSION").to_owned(),
         backend: request.backend.name(),
         real_start: model.is_some().then(|| Timestamp::now().round(Unit::Second).unwrap_or_default()),
         model,
         cases: planned,
         kubelet_args: request.kubelet_args(),
-        repeat: request.repeat.planned_runs(),
+        repeat: request.repeat.planned_attempts(),
         flaky_result: request.flaky_result,
-        shard: request.shard.as_ref().map(|SelectionShard { shard: Shard { part, of }, others }| ShardInfo {
-            part: *part,
-            of: *of,
-            others: infos(others),
+        shard: request.shard.as_ref().map(|SelectionShard { shard: Shard { part, of }, other_cases }| {
+            ShardInfo { part: *part, of: *of, other_cases: infos(other_cases) }
         }),
         kubelets,
     }

@@ -7,19 +7,19 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use evictlab_case::LoadedCase;
 use evictlab_evidence::Observations;
 use evictlab_judge::{CaseResult, Phase, Verdict};
-use evictlab_report::{CaseId, FlakyResult, RunEventKind};
+use evictlab_report::{CaseId, RunEventKind};
 use tokio::task::spawn_local;
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::case_runner::runner::{CaseOutcome, Interrupted};
+use crate::case_runner::{CaseOutcome, Interrupted};
 use crate::dispatch::case_queue::{CaseQueue, QueuedCase, WorkerKind};
 use crate::dispatch::repeat::Repeat;
 use crate::dispatch::run::RunContext;
 use crate::node_access::exclusivity::Exclusivity;
 use crate::node_access::run_node::RunNode;
 
-/// One planned run of a case.
+/// One planned attempt of a case on a kubelet.
 #[derive(Clone)]
 pub(crate) struct CaseJob {
     /// The case.
@@ -31,7 +31,7 @@ pub(crate) struct CaseJob {
 }
 
 impl QueuedCase<CaseJob> {
-    /// Returns the run of the same case with another attempt number.
+    /// Returns the same case with another attempt number.
     pub(crate) fn with_attempt(&self, attempt: u32) -> Self {
         let mut job = self.case.clone();
         job.id.attempt = attempt;
@@ -39,8 +39,8 @@ impl QueuedCase<CaseJob> {
         Self { case: job, exclusivity: self.exclusivity, nodes: self.nodes.clone() }
     }
 
-    /// Returns the next run of the same case, with the next attempt number.
-    pub(crate) fn next_run(&self) -> Self {
+    /// Returns the next attempt of the same case.
+    pub(crate) fn next_attempt(&self) -> Self {
         let mut job = self.case.clone();
         job.id.attempt = job.last_attempt.fetch_add(1, Ordering::Relaxed) + 1;
         Self { case: job, exclusivity: self.exclusivity, nodes: self.nodes.clone() }
@@ -81,7 +81,7 @@ impl RunContext {
         let node = &run_node.node.name;
         let next = || self.cancel.run_until_cancelled(queue.next(node, kind));
         while let Some((queued, _permit)) = next().await.flatten() {
-            if self.stops_at_failure() {
+            if self.has_failed_fast() {
                 break;
             }
             let id = queued.case.id.clone();
@@ -109,8 +109,8 @@ impl RunContext {
             }
             if exclusivity != Exclusivity::Shared && run_node.unusable_reason().await.is_some() {
                 queue.withdraw(&run_node.node.name);
-            } else if let Some(next_run) = self.next_stress_run(&queued, since) {
-                queue.push(next_run);
+            } else if let Some(next_attempt) = self.next_stress_attempt(&queued, since) {
+                queue.push(next_attempt);
             }
         }
     }
@@ -123,7 +123,7 @@ impl RunContext {
     ) -> Result<CaseOutcome, Interrupted> {
         if let Some(why) = run_node.unusable_reason().await.filter(|_| exclusivity != Exclusivity::Shared) {
             let mut result = CaseResult::without_evidence(Verdict::Error, why);
-            result.phase = Some(Phase::Lease);
+            result.phase = Some(Phase::AwaitNode);
             return Ok(CaseOutcome { result, evidence: None });
         }
         let _access = match exclusivity {
@@ -162,12 +162,16 @@ impl RunContext {
         });
     }
 
-    /// Returns the next run of a case in a stress run, unless its limit is reached.
-    fn next_stress_run(&self, ended: &QueuedCase<CaseJob>, since: Instant) -> Option<QueuedCase<CaseJob>> {
+    /// Returns the next attempt of a case in a stress run, unless its limit is reached.
+    fn next_stress_attempt(
+        &self,
+        ended: &QueuedCase<CaseJob>,
+        since: Instant,
+    ) -> Option<QueuedCase<CaseJob>> {
         let Repeat::Stress(limit) = self.request.repeat else { return None };
-        let next = ended.next_run();
-        let failed = self.broken.load(Ordering::Relaxed);
-        let is_due = limit.allows_run(next.case.id.attempt, since.elapsed(), failed);
+        let next = ended.next_attempt();
+        let failed = self.failures.has_failure();
+        let is_due = limit.allows_attempt(next.case.id.attempt, since.elapsed(), failed);
         (is_due && !self.cancel.is_cancelled()).then_some(next)
     }
 
@@ -180,7 +184,7 @@ impl RunContext {
         Some(CaseOutcome { result, evidence: None })
     }
 
-    /// Returns the number of conclusive verdicts of a case on a kubelet.
+    /// Returns the number of verdicts of a case on a kubelet that end its repetition.
     pub(super) fn conclusive_verdicts(&self, id: &CaseId) -> u32 {
         self.conclusive.borrow().get(&CaseId { attempt: 1, ..id.clone() }).copied().unwrap_or(0)
     }
@@ -188,20 +192,8 @@ impl RunContext {
     /// Reports the verdict of a case and updates the state of the run.
     pub(super) fn end_case(&self, ended: FinishedCase) {
         let FinishedCase { id, node, seconds, result, evidence } = ended;
-        let is_flaky_failure =
-            result.verdict == Verdict::Flaky && self.request.flaky_result == FlakyResult::Fail;
-        if is_flaky_failure
-            || !matches!(
-                result.verdict,
-                Verdict::Passed | Verdict::Flaky | Verdict::Reproduced | Verdict::Skipped
-            )
-        {
-            self.failed.store(true, Ordering::Relaxed);
-        }
-        if matches!(result.verdict, Verdict::Failed | Verdict::Error) {
-            self.broken.store(true, Ordering::Relaxed);
-        }
-        if !matches!(result.verdict, Verdict::Inconclusive | Verdict::Error) {
+        self.failures.record(result.verdict, self.request.flaky_result);
+        if result.verdict.ends_repetition() {
             *self.conclusive.borrow_mut().entry(CaseId { attempt: 1, ..id.clone() }).or_default() += 1;
         }
         let result = Arc::new(result);

@@ -6,6 +6,7 @@ pub(crate) mod node_policy;
 pub(crate) mod pod_bounds;
 pub(crate) mod pressure_permits;
 pub(crate) mod privilege;
-mod room_budget;
+pub(crate) mod room_budget;
 pub(crate) mod run_node;
 pub(crate) mod slowdown;
+pub(crate) mod steady_statistics;

@@ -14,11 +14,12 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::node_access::pod_bounds::PodBounds;
+use crate::node_setup::images::images_of;
+use crate::pressure::amounts::Amounts;
 use crate::pressure::plan::{PressurePlan, plan_pressure};
 use crate::pressure::room::NodeRoom;
 use crate::pressure::skip_reason::SkipReason;
 use crate::recovery::verify_recovered::{NodeBaseline, RECOVERY_PROGRESS_TIMEOUT};
-use crate::staging::images::images_of;
 
 /// Maximum age of container statistics: cAdvisor updates them every 10 to 15 s.
 const MAX_STATS_AGE: Duration = Duration::from_secs(20);
@@ -111,7 +112,7 @@ impl NodePolicy {
     /// Returns whether a case may put the node under pressure: it states so, its pods have no
     /// limits or preempt others, or their limits are more than the node had left at the start of
     /// the run.
-    pub(crate) fn may_starve(&self, case: &Case) -> bool {
+    pub(crate) fn may_cause_pressure(&self, case: &Case) -> bool {
         self.pressure_cause(case, PodBounds::of(case)).is_some()
     }
 
@@ -125,10 +126,10 @@ impl NodePolicy {
 
     /// Returns the memory and disk, in bytes, that cases without pressure may take together; 0 if
     /// the node does not report what it has left.
-    pub(crate) fn budget(&self) -> [u64; 2] {
-        let room = self.room(&self.summary).ok();
-        let [memory, disk] = room.map(|room| [room.memory, room.disk]).unwrap_or_default();
-        [memory.saturating_sub(ROOM_MARGIN), disk.saturating_sub(ROOM_MARGIN)]
+    pub(crate) fn budget(&self) -> Amounts {
+        let Ok(room) = self.room(&self.summary) else { return Amounts::default() };
+        let left = |room: u64| room.saturating_sub(ROOM_MARGIN);
+        Amounts { memory: left(room.memory), disk: left(room.disk) }
     }
 
     /// Returns whether pressure is allowed although pods of others run on the node.
@@ -149,8 +150,8 @@ impl NodePolicy {
         case: &Case,
         node: &Node,
     ) -> Result<Option<PressurePlan>, PlanError> {
-        let may_starve = self.may_starve(case);
-        if may_starve && !self.external.allow_other_pods {
+        let may_cause_pressure = self.may_cause_pressure(case);
+        if may_cause_pressure && !self.external.allow_other_pods {
             let others = node.other_pods().await?;
             if !others.is_empty() {
                 let cause = "the case puts a node under pressure".to_owned();
@@ -158,7 +159,7 @@ impl NodePolicy {
                 return Err(SkipReason::PressureForbidden { cause, forbidden }.into());
             }
         }
-        if !may_starve {
+        if !may_cause_pressure {
             let room = self.room(&node.settled_summary().await?)?;
             room.check(PodBounds::of(case).limits, 0)?;
         }
@@ -182,7 +183,7 @@ impl NodePolicy {
         let Some(pressure) = &case.pressure else { return Ok(None) };
         let shared_with = &self.external.shared_kernel_nodes;
         if pressure.signal != PressureSignal::MemoryAvailable && !shared_with.is_empty() {
-            let signal = pressure.signal.as_str();
+            let signal = pressure.signal;
             return Err(SkipReason::SharedResource { signal, shared_with: shared_with.to_vec() });
         }
         plan_pressure(pressure, configz, summary, self.external.max_pressure_bytes).map(Some)
@@ -231,7 +232,7 @@ impl NodePolicy {
         if let Some(privilege) = bounds.privilege.take().filter(|_| !self.external.allow_privileged) {
             return Err(SkipReason::Privileged(privilege));
         }
-        let (limits, cap) = (bounds.limits.into_iter().max().unwrap_or(0), self.external.max_pressure_bytes);
+        let (limits, cap) = (bounds.limits.memory.max(bounds.limits.disk), self.external.max_pressure_bytes);
         if case.pressure.is_none() && limits > cap {
             return Err(SkipReason::LimitsOverCap { limits, cap });
         }
@@ -356,7 +357,7 @@ mod tests {
         let pressure = "pressure: {signal: memory.available}";
         assert_eq!(skipped(&allowed, pressure), None);
         assert_eq!(skipped(&forbidden, "labels: [Slow]"), None, "the case has no pressure");
-        assert!(skipped(&forbidden, pressure).unwrap().contains("takes --allow-disruption"));
+        assert!(skipped(&forbidden, pressure).unwrap().contains("requires --allow-disruption"));
         assert_eq!(
             skipped(&allowed, "kubelet-config: {evictionMaxPodGracePeriod: 3}"),
             None,
@@ -365,7 +366,7 @@ mod tests {
         let why = skipped(&allowed, "kubelet-config: {evictionMaxPodGracePeriod: 5}").unwrap();
         assert!(
             why.contains(
-                "not done on an existing cluster: evictionMaxPodGracePeriod: requested 5, effective 3"
+                "not supported on existing clusters: evictionMaxPodGracePeriod: requested 5, effective 3"
             ),
             "{why}"
         );
@@ -388,14 +389,17 @@ mod tests {
     fn skips_cases_that_change_more_than_namespaces() {
         let policy = policy(json!({}), None);
         let rows = [
-            ("node: {file-systems: {imagefs: 8Gi}}", "it changes the node (file systems), which is not done"),
-            ("node: {memory: 1Gi}", "it changes the node (memory limit), which is not done"),
+            (
+                "node: {file-systems: {imagefs: 8Gi}}",
+                "changes the node (file systems), which is not supported",
+            ),
+            ("node: {memory: 1Gi}", "changes the node (memory limit), which is not supported"),
             (
                 "do: [{taint: {key: a, effect: NoExecute}}, {untaint: a}, {evict: p}]",
                 "changes the node (taint, untaint)",
             ),
             ("static-pods: [{}]", "changes the node (static pods)"),
-            ("do: [{exec: {pod: p, command: [ls]}}]", "runs commands in containers (exec)"),
+            ("do: [{exec: {pod: p, command: [ls]}}]", "runs commands through the container runtime"),
             (
                 "priority-classes: {high: 1000}",
                 "creates priority or runtime classes, which are cluster-scoped",
@@ -404,13 +408,13 @@ mod tests {
             ("until: 'kubeletLog.size() > 0'", "reads the kubelet's log"),
             (
                 "pods: [{spec: {containers: [{name: a, resources: {requests: {memory: 600Mi}}}]}}, {spec: {containers: [{name: a, resources: {requests: {memory: 401Mi}}}]}}]",
-                "its pods request 1001Mi of memory, and the node has 1000Mi allocatable",
+                "the pods request 1001Mi of memory, and the node has 1000Mi allocatable",
             ),
             ("kubelet-config: {evictionHard: null}", "needs to change the kubelet's configuration"),
             ("pressure: {signal: pid.available}", "exhausts pid.available"),
             (
                 "pressure: {signal: memory.available, by: kube-reserved}",
-                "needs to change the kubelet's configuration, which is not done on an existing cluster: resources are reserved",
+                "requires another kubelet configuration, which is not supported on existing clusters: resources are reserved",
             ),
             (
                 "pressure: {signal: memory.available, soft-grace: 3s, hard-distance: 1Gi}",
@@ -454,7 +458,7 @@ mod tests {
                 no_flag.clone(),
                 unlimited.to_owned(),
                 Some(
-                    "container c of Pod p has no memory limit and could put the node under pressure, which takes --allow-disruption",
+                    "container c of Pod p has no memory limit and could put the node under pressure, which requires --allow-disruption",
                 ),
             ),
             (None, unlimited.to_owned(), None),
@@ -462,7 +466,7 @@ mod tests {
                 no_flag.clone(),
                 limited("priorityClassName: system-node-critical,"),
                 Some(
-                    "Pod p has the priority class system-node-critical and could preempt other pods, which takes --allow-disruption",
+                    "Pod p has the priority class system-node-critical and could preempt other pods, which requires --allow-disruption",
                 ),
             ),
             (no_flag.clone(), limited("priorityClassName: high,"), None),
@@ -470,16 +474,16 @@ mod tests {
                 no_flag.clone(),
                 limited("priorityClassName: high,") + ", placed: scheduled",
                 Some(
-                    "Pod p has the priority class high and could preempt other pods, which takes --allow-disruption",
+                    "Pod p has the priority class high and could preempt other pods, which requires --allow-disruption",
                 ),
             ),
             (no_flag.clone(), limited("") + ", placed: scheduled", None),
-            (None, limited("hostPID: true,"), Some("Pod p uses hostPID, which takes --allow-privileged")),
+            (None, limited("hostPID: true,"), Some("Pod p uses hostPID, which requires --allow-privileged")),
             (
                 no_flag,
                 huge.to_owned(),
                 Some(
-                    "its pods may take 3072Mi by their limits, more than the cap of 2048Mi (--pressure-cap)",
+                    "the pods may take 3072Mi by their limits, more than the cap of 2048Mi (--pressure-cap)",
                 ),
             ),
         ];
@@ -498,7 +502,7 @@ mod tests {
         assert_eq!(
             skip_reason(&(limited("") + ", placed: scheduled")).as_deref(),
             Some(
-                "the scheduler gives its pods the default priority class of the cluster, and could preempt other pods for them, which takes --allow-disruption"
+                "the scheduler gives its pods the default priority class of the cluster, and could preempt other pods for them, which requires --allow-disruption"
             )
         );
         // Without a permission, the limits must leave the node above its own threshold.
@@ -509,14 +513,15 @@ mod tests {
         assert_eq!(
             why.as_deref(),
             Some(
-                "its pods may take 900Mi of memory by their limits, and the node has 500Mi left above its thresholds, which takes --allow-disruption"
+                "the pods may take 900Mi of memory by their limits, and the node has 500Mi left above its thresholds, which requires --allow-disruption"
             )
         );
         let allowed = policy(near, None);
         assert_eq!(allowed.skip_reason(&case(large), &str::to_owned), None);
-        assert!(allowed.may_starve(&case(large)), "it needs the permit for pressure");
-        assert!(!allowed.may_starve(&case(&limited(""))));
-        assert_eq!(allowed.budget(), [372 << 20, (10 << 30) - (128 << 20)]);
+        assert!(allowed.may_cause_pressure(&case(large)), "it needs the permit for pressure");
+        assert!(!allowed.may_cause_pressure(&case(&limited(""))));
+        let budget = Amounts { memory: 372 << 20, disk: (10 << 30) - (128 << 20) };
+        assert_eq!(allowed.budget(), budget);
         let mut trusted = policy(json!({}), None);
         trusted.external.allow_privileged = true;
         assert_eq!(trusted.skip_reason(&case(&limited("hostPID: true,")), &str::to_owned), None);

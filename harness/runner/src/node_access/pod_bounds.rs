@@ -10,6 +10,7 @@ use evictlab_rules::quantity::Quantity;
 use serde::Deserialize;
 
 use crate::node_access::privilege::{container_privilege, object_privilege, patch_privilege, pod_privilege};
+use crate::pressure::amounts::Amounts;
 
 /// Resources that a pod without limits can exhaust. Limits on them do not bound processes and
 /// inodes; the guard of a running case does.
@@ -28,8 +29,8 @@ pub(crate) struct PodBounds {
     /// The first privilege beyond the Pod Security Standard `baseline` or beyond the namespace of
     /// the case, such as `Pod p uses hostPID`.
     pub privilege: Option<String>,
-    /// Sums of the limits of all pods in bytes, of memory and of ephemeral storage.
-    pub limits: [u64; 2],
+    /// Sums of the limits of all pods.
+    pub limits: Amounts,
     /// Longest termination grace period of a pod; none without pods.
     pub longest_grace: GracePeriod,
 }
@@ -61,7 +62,7 @@ impl PodBounds {
         let resized = case.resizes().filter_map(|resize| resize.limits.get(&ResizableResource::Memory));
         for limit in resized.map(QuantityText::quantity) {
             let bytes = u64::try_from(limit.value()).unwrap_or_default();
-            bounds.limits[0] = bounds.limits[0].saturating_add(bytes);
+            bounds.limits.memory = bounds.limits.memory.saturating_add(bytes);
         }
         bounds
     }
@@ -89,12 +90,14 @@ impl PodBounds {
             self.privilege.get_or_insert_with(|| format!("{object} uses {privilege}"));
         }
         // The disk of an ended pod is in use until the pod is deleted.
-        let counts = [pod.replicas, pod.total];
-        for (index, resource) in RESOURCES.iter().enumerate() {
+        let [memory, disk] = RESOURCES;
+        for (resource, count, sum) in
+            [(memory, pod.replicas, &mut self.limits.memory), (disk, pod.total, &mut self.limits.disk)]
+        {
             let of_pod = spec.resources.as_ref().and_then(|resources| bytes(resources.limit(resource)?));
             let of_containers = spec.all_containers().filter_map(|container| limit(container, resource));
             let bytes = of_pod.unwrap_or_else(|| of_containers.fold(0, u64::saturating_add));
-            self.limits[index] = self.limits[index].saturating_add(bytes.saturating_mul(counts[index]));
+            *sum = sum.saturating_add(bytes.saturating_mul(count));
             if let Some(container) = unlimited(&spec, resource).filter(|_| of_pod.is_none()) {
                 let text = || format!("container {container} of {object} has no {resource} limit");
                 self.unlimited.get_or_insert_with(text);
@@ -154,24 +157,40 @@ mod tests {
         let both = format!(
             "[{{metadata: {{name: p}}, spec: {{initContainers: [{{name: i, {limits}}}], containers: [{{name: c, {limits}}}]}}}}]"
         );
-        assert_eq!(bounds(&both), PodBounds { limits: [128 << 20, 2 << 20], ..PodBounds::graceful() });
+        assert_eq!(
+            bounds(&both),
+            PodBounds { limits: Amounts { memory: 128 << 20, disk: 2 << 20 }, ..PodBounds::graceful() }
+        );
         let pod_level = "[{metadata: {name: p}, spec: {resources: {limits: {memory: 10Mi}},
             containers: [{name: c, resources: {limits: {ephemeral-storage: 1Mi}}}, {name: d}]}}]";
-        assert_eq!(bounds(pod_level), PodBounds { limits: [10 << 20, 1 << 20], ..PodBounds::graceful() });
+        assert_eq!(
+            bounds(pod_level),
+            PodBounds { limits: Amounts { memory: 10 << 20, disk: 1 << 20 }, ..PodBounds::graceful() }
+        );
         let deployment =
             "[], objects: [{apiVersion: apps/v1, kind: Deployment, metadata: {name: d}, spec: {replicas: 3, template: {spec: {
             containers: [{name: c, resources: {limits: {memory: 1Mi, ephemeral-storage: 2Mi}}}]}}}}]";
-        assert_eq!(bounds(deployment), PodBounds { limits: [3 << 20, 6 << 20], ..PodBounds::graceful() });
+        assert_eq!(
+            bounds(deployment),
+            PodBounds { limits: Amounts { memory: 3 << 20, disk: 6 << 20 }, ..PodBounds::graceful() }
+        );
         let job = "[], objects: [{apiVersion: batch/v1, kind: Job, metadata: {name: j}, spec: {completions: 300, template: {spec: {
             containers: [{name: c, resources: {limits: {memory: 1Mi, ephemeral-storage: 1Gi}}}]}}}}]";
-        assert_eq!(bounds(job).limits, [1 << 20, 300 << 30], "ended pods keep their disk");
+        assert_eq!(
+            bounds(job).limits,
+            Amounts { memory: 1 << 20, disk: 300 << 30 },
+            "ended pods keep their disk"
+        );
         let resized = format!(
             "[{{metadata: {{name: p}}, spec: {{containers: [{{name: c, {limits}}}]}}}}],
             do: [{{resize: {{pod: p, requests: {{memory: 1Mi}}, limits: {{memory: 3Gi}}}}}}]"
         );
         assert_eq!(
             bounds(&resized),
-            PodBounds { limits: [(3 << 30) + (64 << 20), 1 << 20], ..PodBounds::graceful() }
+            PodBounds {
+                limits: Amounts { memory: (3 << 30) + (64 << 20), disk: 1 << 20 },
+                ..PodBounds::graceful()
+            }
         );
         let rows = [
             ("containers: [{name: c}]", None),

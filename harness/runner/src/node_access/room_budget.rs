@@ -3,29 +3,49 @@
 use evictlab_rules::quantity::MIB;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-/// Memory and disk that the pods of the running cases may take together by their limits. Each has
-/// one permit per MiB.
+use crate::pressure::amounts::Amounts;
+
+/// Memory and disk that the pods of the running cases may take together by their limits.
 pub(crate) struct RoomBudget {
-    permits: [Semaphore; 2],
+    memory: ResourceBudget,
+    disk: ResourceBudget,
+}
+
+/// Budget of one resource, with one permit per MiB.
+struct ResourceBudget {
+    permits: Semaphore,
     /// Permits in total.
-    sizes: [u32; 2],
+    size: u32,
+}
+
+/// Room of a case. Dropping it gives the amounts back.
+pub(crate) struct RoomPermit<'a> {
+    _memory: SemaphorePermit<'a>,
+    _disk: SemaphorePermit<'a>,
 }
 
 impl RoomBudget {
-    /// Creates a budget of memory and disk, in bytes.
-    pub(crate) fn new(budget: [u64; 2]) -> Self {
-        let sizes = budget.map(|bytes| u32::try_from(bytes / MIB).unwrap_or(u32::MAX));
-        Self { permits: sizes.map(|size| Semaphore::new(size as usize)), sizes }
+    /// Creates a budget.
+    pub(crate) fn new(budget: Amounts) -> Self {
+        Self { memory: ResourceBudget::new(budget.memory), disk: ResourceBudget::new(budget.disk) }
     }
 
-    /// Waits until the budget covers limits on memory and disk, in bytes; limits that exceed it
-    /// take all of it. Dropping the permits gives the amounts back.
-    pub(crate) async fn acquire(&self, limits: [u64; 2]) -> Option<[SemaphorePermit<'_>; 2]> {
-        let takes = |index: usize| {
-            let wanted = u32::try_from(limits[index].div_ceil(MIB)).unwrap_or(u32::MAX);
-            self.permits[index].acquire_many(wanted.min(self.sizes[index]))
-        };
-        Some([takes(0).await.ok()?, takes(1).await.ok()?])
+    /// Waits until the budget covers limits; limits that exceed it take all of it.
+    pub(crate) async fn acquire(&self, limits: Amounts) -> Option<RoomPermit<'_>> {
+        let memory = self.memory.acquire(limits.memory).await?;
+        Some(RoomPermit { _memory: memory, _disk: self.disk.acquire(limits.disk).await? })
+    }
+}
+
+impl ResourceBudget {
+    fn new(bytes: u64) -> Self {
+        let size = u32::try_from(bytes / MIB).unwrap_or(u32::MAX);
+        Self { permits: Semaphore::new(size as usize), size }
+    }
+
+    async fn acquire(&self, bytes: u64) -> Option<SemaphorePermit<'_>> {
+        let needed = u32::try_from(bytes.div_ceil(MIB)).unwrap_or(u32::MAX);
+        self.permits.acquire_many(needed.min(self.size)).await.ok()
     }
 }
 
@@ -39,9 +59,10 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn cases_share_the_room_of_a_node() {
-        let budget = RoomBudget::new([1000 * MIB, 4096 * MIB]);
+        let budget = RoomBudget::new(Amounts { memory: 1000 * MIB, disk: 4096 * MIB });
         let take = async |memory: u64, disk: u64| {
-            let taken = timeout(Duration::from_secs(1), budget.acquire([memory * MIB, disk * MIB])).await;
+            let limits = Amounts { memory: memory * MIB, disk: disk * MIB };
+            let taken = timeout(Duration::from_secs(1), budget.acquire(limits)).await;
             taken.ok().flatten()
         };
         let first = take(600, 1024).await;

@@ -9,28 +9,19 @@ use evictlab_cluster::workload::{Namespace, StageError};
 use evictlab_cluster::{
     FileSystemsError, Node, NodeError, NodeFileSystems, NodeReversal, ProbePods, node_resources,
 };
-use evictlab_rules::quantity::MIB;
-use evictlab_rules::summary::Sample;
-use jiff::Timestamp;
-use tokio::sync::{Mutex, RwLock, SemaphorePermit};
+use tokio::sync::{Mutex, RwLock};
 
 use crate::node_access::node_policy::NodePolicy;
 use crate::node_access::pod_bounds::PodBounds;
 use crate::node_access::pressure_permits::{PermitsLost, PressurePermit, PressurePermits};
-use crate::node_access::room_budget::RoomBudget;
+use crate::node_access::room_budget::{RoomBudget, RoomPermit};
 use crate::node_access::slowdown::Slowdown;
+use crate::node_access::steady_statistics::{UnsteadyError, wait_until_steady};
 use crate::pressure::skip_reason::SkipReason;
 use crate::recovery::verify_recovered::{
-    NodeBaseline, RecoveryError, pods_of_cases, process_memory, verify_recovered, wait_until_pressure_ended,
+    NodeBaseline, RecoveryError, process_memory, verify_recovered, wait_until_pressure_ended,
     wait_until_recovered,
 };
-
-/// Time limit for steady statistics: cAdvisor updates the statistics of a node every 10 to 15 s.
-const STEADY_LIMIT: Duration = Duration::from_secs(45);
-/// Interval of requests for new statistics.
-const STATISTICS_POLL_INTERVAL: Duration = Duration::from_millis(250);
-/// Maximum difference of two statistics that agree, in bytes.
-const STEADY: u64 = 16 * MIB;
 
 /// Function from an image of a case to its full name.
 pub(crate) type ImageNames = Arc<dyn Fn(&str) -> String + Send + Sync>;
@@ -80,8 +71,8 @@ pub(crate) struct RunNode {
 
 #[derive(Clone, Debug)]
 struct RunNodeState {
-    /// Container start time, as last measured.
-    container_start: Duration,
+    /// Time that the node takes to start a container, as last measured.
+    container_start_duration: Duration,
     /// Slowdown of ramps, for a node whose statistics lag behind.
     slowdown: Slowdown,
     /// State of the node without a case.
@@ -129,12 +120,12 @@ impl RunNode {
             kubelet_config::configure(&node, &base).await?;
         }
         let mut baseline = policy.as_ref().map(NodePolicy::baseline).unwrap_or_default();
-        let container_start = verify_recovered(&node, &canaries, &baseline, &*image_names).await?;
+        let container_start_duration = verify_recovered(&node, &canaries, &baseline, &*image_names).await?;
         if policy.is_none() {
             baseline.rss = read_process_memory(&node).await;
         }
         let state = Mutex::new(RunNodeState {
-            container_start,
+            container_start_duration,
             slowdown: Slowdown::NONE,
             baseline,
             dirty: DirtyState::Clean,
@@ -158,15 +149,15 @@ impl RunNode {
     }
 
     /// Returns whether a case may put the node under pressure, if it is an external node.
-    pub(crate) fn may_starve(&self, case: &Case) -> bool {
-        self.policy.as_ref().is_some_and(|policy| policy.may_starve(case))
+    pub(crate) fn may_cause_pressure(&self, case: &Case) -> bool {
+        self.policy.as_ref().is_some_and(|policy| policy.may_cause_pressure(case))
     }
 
     /// Waits until the limits of a case that must not put an external node under pressure fit
     /// beside those of the cases that run.
-    pub(crate) async fn acquire_room(&self, case: &Case) -> Option<[SemaphorePermit<'_>; 2]> {
+    pub(crate) async fn acquire_room(&self, case: &Case) -> Option<RoomPermit<'_>> {
         match &self.room {
-            Some(room) if !self.may_starve(case) => room.acquire(PodBounds::of(case).limits).await,
+            Some(room) if !self.may_cause_pressure(case) => room.acquire(PodBounds::of(case).limits).await,
             _ => None,
         }
     }
@@ -205,10 +196,10 @@ impl RunNode {
         wait_until_pressure_ended(&self.node, &baseline, namespaces).await
     }
 
-    /// Returns the container start time, multiplied by the slowdown factor.
-    pub(crate) async fn container_start(&self) -> Duration {
+    /// Returns the container start duration, multiplied by the slowdown factor.
+    pub(crate) async fn scaled_container_start_duration(&self) -> Duration {
         let state = self.state.lock().await;
-        state.container_start * state.slowdown.factor()
+        state.container_start_duration * state.slowdown.factor()
     }
 
     /// Returns the minimum time of a ramp to the crossing of a threshold.
@@ -242,7 +233,7 @@ impl RunNode {
         self.state.lock().await.dirty = DirtyState::Dirty;
     }
 
-    /// Gives the node the file systems of a case, until the next [`reset`](Self::reset).
+    /// Gives the node the file systems of a case, until the next [`recover`](Self::recover).
     ///
     /// # Errors
     /// The node does not support them, or could not be changed.
@@ -254,8 +245,8 @@ impl RunNode {
         node_resources::set_up_file_systems(&self.node, wanted).await
     }
 
-    /// Reserves memory for huge pages, in bytes, until the next [`reset`](Self::reset), on a node
-    /// that can have its own. Returns the huge pages of the node, in bytes.
+    /// Reserves memory for huge pages, in bytes, until the next [`recover`](Self::recover), on a
+    /// node that can have its own. Returns the huge pages of the node, in bytes.
     ///
     /// # Errors
     /// The node cannot be reached, or its kubelet does not start again.
@@ -270,7 +261,7 @@ impl RunNode {
     /// Reverts changes of a case.
     ///
     /// # Errors
-    /// A reversal failed; the next [`reset`](Self::reset) tries again.
+    /// A reversal failed; the next [`recover`](Self::recover) tries again.
     pub(crate) async fn revert(&self, reversal: NodeReversal) -> Result<(), NodeError> {
         let reverted = self.node.revert(reversal).await;
         if reverted.is_err() {
@@ -281,15 +272,16 @@ impl RunNode {
         reverted
     }
 
-    /// Records that the case on a dirty node ended as expected, with its container start time.
-    pub(crate) async fn mark_healthy(&self, container_start: Duration) {
+    /// Records that the case on a dirty node ended as expected, with its container start duration.
+    pub(crate) async fn mark_healthy(&self, container_start_duration: Duration) {
         let mut state = self.state.lock().await;
         if state.dirty == DirtyState::Dirty {
-            (state.dirty, state.container_start) = (DirtyState::DirtyHealthy, container_start);
+            (state.dirty, state.container_start_duration) =
+                (DirtyState::DirtyHealthy, container_start_duration);
         }
     }
 
-    /// Returns whether the node needs a [`reset`](Self::reset).
+    /// Returns whether the node needs a [`recover`](Self::recover).
     pub(crate) async fn is_dirty(&self) -> bool {
         self.state.lock().await.dirty != DirtyState::Clean
     }
@@ -328,36 +320,21 @@ impl RunNode {
 
     /// Waits until statistics without pods of cases are steady, if the node was marked as unsteady
     /// since the last call.
-    pub(crate) async fn wait_until_steady(&self) {
+    ///
+    /// # Errors
+    /// The statistics did not become steady in time. The case goes on: if it then does not reach
+    /// its threshold, it is run again.
+    pub(crate) async fn wait_until_steady(&self) -> Result<(), UnsteadyError> {
         let mut state = self.state.lock().await;
-        if std::mem::take(&mut state.is_unsteady) {
-            self.wait_until_pods_ended().await;
-        }
+        if std::mem::take(&mut state.is_unsteady) { self.wait_until_pods_ended().await } else { Ok(()) }
     }
 
-    /// Waits until the node's statistics do not list pods of cases any more, and two successive
-    /// ones agree: until then they include memory and files that become free, and a threshold below
-    /// them may be out of reach. After a time limit the case goes on: if it then does not reach its
-    /// threshold, it is run again.
-    pub(crate) async fn wait_until_pods_ended(&self) {
-        let read = async || Free::of_idle_node(&self.node.sample().await.ok()?);
-        let steady = async {
-            // The first statistics may be older than the end of the last pod.
-            let (mut last, mut updates) = (read().await, 0);
-            loop {
-                tokio::time::sleep(STATISTICS_POLL_INTERVAL).await;
-                let Some(now) = read().await else { continue };
-                let Some(before) = last.replace(now) else { continue };
-                if now.time == before.time {
-                    continue;
-                }
-                updates += 1;
-                if updates > 1 && now.agrees_with(&before) {
-                    return;
-                }
-            }
-        };
-        let _ = tokio::time::timeout(STEADY_LIMIT, steady).await;
+    /// Waits until the node's statistics are steady and do not list pods of cases any more.
+    ///
+    /// # Errors
+    /// The statistics did not become steady in time.
+    pub(crate) async fn wait_until_pods_ended(&self) -> Result<(), UnsteadyError> {
+        wait_until_steady(&self.node).await
     }
 
     /// Restores the base configuration and waits until the node has recovered. A canary pod runs
@@ -365,19 +342,19 @@ impl RunNode {
     ///
     /// # Errors
     /// The node did not recover; it is unusable from then on.
-    pub(crate) async fn reset(&self) -> Result<(), RunNodeError> {
+    pub(crate) async fn recover(&self) -> Result<(), RunNodeError> {
         // The lock is held until the node has recovered, so that other cases on this node wait for
         // it.
         let mut state = self.state.lock().await;
         let before = state.clone();
         match self.restore_and_verify(&before).await {
-            Ok(container_start) => {
+            Ok(container_start_duration) => {
                 // The kubelet's memory grows with each case; the next one is compared with this
                 // state.
                 if self.policy.is_none() {
                     state.baseline.rss = read_process_memory(&self.node).await.or(before.baseline.rss);
                 }
-                (state.container_start, state.dirty) = (container_start, DirtyState::Clean);
+                (state.container_start_duration, state.dirty) = (container_start_duration, DirtyState::Clean);
                 (state.has_file_systems, state.has_huge_pages) = (false, false);
                 state.not_reverted.clear();
                 Ok(())
@@ -405,38 +382,9 @@ impl RunNode {
         let baseline = &state.baseline;
         if state.dirty == DirtyState::DirtyHealthy {
             wait_until_recovered(&self.node, baseline).await?;
-            return Ok(state.container_start);
+            return Ok(state.container_start_duration);
         }
         Ok(verify_recovered(&self.node, &self.canaries, baseline, &*self.image_names).await?)
-    }
-}
-
-/// Free memory and disk space of a node without pods of cases.
-#[derive(Clone, Copy, Debug)]
-struct Free {
-    /// Time of the memory statistics.
-    time: Timestamp,
-    /// Available memory, in bytes.
-    memory: i64,
-    /// Free space of nodefs, in bytes.
-    nodefs: Option<i64>,
-}
-
-impl Free {
-    /// Reads a Summary; `None` while it lists a pod of an earlier case.
-    fn of_idle_node(sample: &Sample) -> Option<Self> {
-        if pods_of_cases(sample).next().is_some() {
-            return None;
-        }
-        let memory = sample.node.memory.as_ref()?;
-        let nodefs = sample.node.fs.as_ref().and_then(|fs| fs.available_bytes);
-        Some(Self { time: memory.time?, memory: memory.available_bytes?, nodefs })
-    }
-
-    fn agrees_with(&self, other: &Self) -> bool {
-        let is_steady = |now: i64, before: i64| now.abs_diff(before) < STEADY;
-        is_steady(self.memory, other.memory)
-            && self.nodefs.zip(other.nodefs).is_none_or(|(now, before)| is_steady(now, before))
     }
 }
 

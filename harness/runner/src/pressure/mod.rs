@@ -1,5 +1,6 @@
 //! Eviction thresholds, the ramp that crosses them, and the limits of the host.
 
+pub(crate) mod amounts;
 pub(crate) mod host_budget;
 pub(crate) mod plan;
 pub(crate) mod ramp;

@@ -6,14 +6,13 @@
 use std::time::Duration;
 
 use evictlab_case::{self as case, Pressure};
-use evictlab_rules::quantity::MIB;
 use evictlab_rules::threshold::{Observation, Signal, Threshold, ThresholdConfig, parse_threshold_config};
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::pressure::ramp::{RampTarget, ramp_target};
 use crate::pressure::signal_status::node_stats;
-use crate::pressure::skip_reason::SkipReason;
+use crate::pressure::skip_reason::{SkipReason, ThresholdKind};
 
 /// Pressure that crosses a threshold of an external node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,28 +58,32 @@ pub(crate) fn plan_pressure(
     summary: &Value,
     cap: u64,
 ) -> Result<PressurePlan, SkipReason> {
-    let signal = pressure.signal.as_str();
-    if !pressure.signal.is_bytes() {
+    let signal = pressure.signal;
+    if !signal.is_bytes() {
         return Err(SkipReason::NotBytes(signal));
     }
     let is_soft = pressure.soft_grace.is_some();
-    let thresholds = resolved_thresholds(pressure.signal, configz, summary)?;
-    let [kind, other_kind] = if is_soft { ["soft", "hard"] } else { ["hard", "soft"] };
+    let thresholds = resolved_thresholds(signal, configz, summary)?;
+    let (kind, other_kind) = if is_soft {
+        (ThresholdKind::Soft, ThresholdKind::Hard)
+    } else {
+        (ThresholdKind::Hard, ThresholdKind::Soft)
+    };
     let tested = nearest(&thresholds, is_soft).ok_or(SkipReason::NoThreshold { signal, kind })?;
     let other = nearest(&thresholds, !is_soft);
     if let Some(other) = other.filter(|other| other.distance() <= tested.distance()) {
         return Err(SkipReason::OtherThresholdFirst {
             signal,
             first: other_kind,
-            first_mib: other.threshold / MIB,
+            first_threshold: other.threshold,
             tested: kind,
-            tested_mib: tested.threshold / MIB,
+            tested_threshold: tested.threshold,
         });
     }
     let (available, threshold) = (tested.available, tested.threshold);
     let stated = ramp_target(pressure);
     if tested.distance() < stated.distance {
-        let (available, threshold, needs) = (available / MIB, threshold / MIB, stated.distance / MIB);
+        let needs = stated.distance;
         return Err(SkipReason::TooClose { signal, available, threshold, needs });
     }
     // Below a soft threshold there is room to the hard one, if any; below a hard threshold only the
@@ -94,7 +97,6 @@ pub(crate) fn plan_pressure(
     };
     let takes = target.distance + target.overshoot;
     if takes > cap {
-        let [available, threshold, takes, cap] = [available, threshold, takes, cap].map(|bytes| bytes / MIB);
         return Err(SkipReason::OverCap { signal, available, threshold, takes, cap });
     }
     Ok(PressurePlan { available, threshold, grace: tested.grace, target })
@@ -157,7 +159,7 @@ fn resolved_thresholds(
 fn observations(signal: case::PressureSignal, summary: &Value) -> Result<Vec<Observation>, SkipReason> {
     let node = node_stats(summary);
     let own = signal.eviction_signal();
-    let stated = Observation::from_node_stats(own, &node).ok_or(SkipReason::NoStatistics(signal.as_str()))?;
+    let stated = Observation::from_node_stats(own, &node).ok_or(SkipReason::NoStatistics(signal))?;
     let related = match own {
         Signal::MemoryAvailable => Observation::from_node_stats(Signal::AllocatableMemoryAvailable, &node),
         Signal::NodefsAvailable => Observation::from_node_stats(Signal::ImagefsAvailable, &node)
@@ -171,8 +173,10 @@ fn observations(signal: case::PressureSignal, summary: &Value) -> Result<Vec<Obs
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use evictlab_rules::quantity::MIB;
     use serde_json::json;
+
+    use super::*;
 
     /// A Summary with `available` of 8000 MiB of memory, `pods` MiB of it available in the `pods`
     /// cgroup, and 3000 of 10000 MiB of disk.

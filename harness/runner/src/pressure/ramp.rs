@@ -93,15 +93,16 @@ pub fn ramp_target(pressure: &Pressure) -> RampTarget {
 }
 
 /// Returns the ramp of a case with this number of containers on a node where a container starts in
-/// `container_start`: no threshold is crossed before all containers run and have statistics.
-pub fn ramp(pressure: &Pressure, containers: usize, container_start: Duration) -> Ramp {
-    ramp_to(ramp_target(pressure), ramp_duration(pressure, containers, container_start))
+/// `container_start_duration`: no threshold is crossed before all containers run and have
+/// statistics.
+pub fn ramp(pressure: &Pressure, containers: usize, container_start_duration: Duration) -> Ramp {
+    ramp_to(ramp_target(pressure), ramp_duration(pressure, containers, container_start_duration))
 }
 
 /// Returns the time to the crossing of the threshold for a case with this number of containers.
-pub fn ramp_duration(pressure: &Pressure, containers: usize, container_start: Duration) -> Duration {
+pub fn ramp_duration(pressure: &Pressure, containers: usize, container_start_duration: Duration) -> Duration {
     let stated = pressure.ramp.map_or(DEFAULT_RAMP_DURATION, |ramp| ramp.get());
-    stated.max(container_start.mul_f64(0.4 + 0.2 * containers as f64))
+    stated.max(container_start_duration.mul_f64(0.4 + 0.2 * containers as f64))
 }
 
 /// Returns the ramp to a target that crosses the threshold after `duration`. A step is at most half

@@ -3,9 +3,10 @@
 use evictlab_case::PressureSignal;
 use serde_json::Value;
 
+use crate::pressure::amounts::Amounts;
 use crate::pressure::plan::nearest_threshold;
 use crate::pressure::signal_status::available;
-use crate::pressure::skip_reason::SkipReason;
+use crate::pressure::skip_reason::{LimitedResource, SkipReason};
 
 /// Memory and disk that pods can take before a node comes under pressure, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +25,7 @@ impl NodeRoom {
     /// The Summary does not report the memory or nodefs.
     pub(crate) fn of(configz: &Value, summary: &Value) -> Result<Self, SkipReason> {
         let of_signal = |signal: PressureSignal| {
-            let left = available(summary, signal).ok_or(SkipReason::NoStatistics(signal.as_str()))?;
+            let left = available(summary, signal).ok_or(SkipReason::NoStatistics(signal))?;
             Ok(nearest_threshold(signal, configz, summary)?.unwrap_or(left).min(left))
         };
         let nodefs = of_signal(PressureSignal::NodefsAvailable)?;
@@ -33,15 +34,18 @@ impl NodeRoom {
         Ok(Self { memory: of_signal(PressureSignal::MemoryAvailable)?, disk: nodefs.min(imagefs) })
     }
 
-    /// Checks that the node has room for the limits of pods, in bytes of memory and disk, and for a
-    /// margin.
+    /// Checks that the node has room for the limits of pods, and for a margin in bytes.
     ///
     /// # Errors
     /// [`SkipReason::LimitsOverRoom`].
-    pub(crate) fn check(self, limits: [u64; 2], margin: u64) -> Result<(), SkipReason> {
-        let resources = [("memory", limits[0], self.memory), ("disk", limits[1], self.disk)];
-        let is_over =
-            |(_, limits, room): &(&str, u64, u64)| *limits > 0 && *limits > room.saturating_sub(margin);
+    pub(crate) fn check(self, limits: Amounts, margin: u64) -> Result<(), SkipReason> {
+        let resources = [
+            (LimitedResource::Memory, limits.memory, self.memory),
+            (LimitedResource::Disk, limits.disk, self.disk),
+        ];
+        let is_over = |(_, limits, room): &(LimitedResource, u64, u64)| {
+            *limits > 0 && *limits > room.saturating_sub(margin)
+        };
         match resources.into_iter().find(is_over) {
             Some((resource, limits, room)) => Err(SkipReason::LimitsOverRoom { resource, limits, room }),
             None => Ok(()),
@@ -74,10 +78,16 @@ mod tests {
             assert_eq!(NodeRoom::of(configz, &summary(images)), Ok(room), "{configz}");
         }
         let room = NodeRoom { memory: 300 * MIB, disk: 200 * MIB };
-        let check = |memory: u64, disk: u64| room.check([memory * MIB, disk * MIB], 100 * MIB);
+        let check = |memory: u64, disk: u64| {
+            room.check(Amounts { memory: memory * MIB, disk: disk * MIB }, 100 * MIB)
+        };
         assert_eq!(check(200, 100), Ok(()));
         assert!(check(201, 0).is_err() && check(0, 101).is_err());
-        assert_eq!(NodeRoom { memory: 0, disk: 0 }.check([0, 0], MIB), Ok(()), "the case has no pods");
+        assert_eq!(
+            NodeRoom { memory: 0, disk: 0 }.check(Amounts::default(), MIB),
+            Ok(()),
+            "the case has no pods"
+        );
         assert!(NodeRoom::of(&hard, &json!({"node": {}})).is_err());
     }
 }

@@ -73,10 +73,7 @@ fn available_on(node: &NodeStats, signal: PressureSignal) -> Option<u64> {
 
 /// Returns the file system of a signal.
 fn file_system(node: &NodeStats, signal: PressureSignal) -> Option<&FsStats> {
-    match signal.is_on_imagefs() {
-        true => node.runtime.as_ref()?.image_fs.as_ref(),
-        false => node.fs.as_ref(),
-    }
+    if signal.is_on_imagefs() { node.runtime.as_ref()?.image_fs.as_ref() } else { node.fs.as_ref() }
 }
 
 fn working_set(memory: Option<&MemoryStats>) -> u64 {

@@ -1,21 +1,60 @@
-//! Reasons to skip a case on a node.
+//! Reasons to skip a case on a node. The text of a reason completes a sentence about the case.
 
+use std::fmt;
+
+use evictlab_case::PressureSignal;
 use evictlab_cluster::PressureForbidden;
 use evictlab_rules::CgroupVersion;
 use evictlab_rules::quantity::MIB;
+
+/// Kind of an eviction threshold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ThresholdKind {
+    /// Without a grace period.
+    Hard,
+    /// With a grace period.
+    Soft,
+}
+
+impl fmt::Display for ThresholdKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Hard => "hard",
+            Self::Soft => "soft",
+        })
+    }
+}
+
+/// Resource that the limits of pods bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LimitedResource {
+    /// Memory.
+    Memory,
+    /// Local ephemeral storage.
+    Disk,
+}
+
+impl fmt::Display for LimitedResource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Memory => "memory",
+            Self::Disk => "disk",
+        })
+    }
+}
 
 /// Reason to skip a case on a node.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum SkipReason {
     /// The node's host has the other cgroup version.
-    #[error("it applies to cgroup {}", .0.as_str())]
+    #[error("requires cgroup {}", .0.as_str())]
     Cgroup(CgroupVersion),
     /// The node cannot have the file systems of the case.
     #[error("{0}")]
     FileSystems(String),
     /// The host of the node has fewer huge pages than the case needs.
     #[error(
-        "it needs {}Mi of huge pages, and the node has {}Mi: reserve them on its host before the kubelet starts, with \
+        "requires {}Mi of huge pages; the node has {}Mi: reserve them on its host before the kubelet starts, with \
          `sysctl vm.nr_hugepages={}`",
         .needs / MIB,
         .has / MIB,
@@ -28,7 +67,7 @@ pub(crate) enum SkipReason {
         has: u64,
     },
     /// The host of the node has less swap space than the case needs.
-    #[error("it needs {}Mi of swap space, and the node has {}Mi", .needs / MIB, .has / MIB)]
+    #[error("requires {}Mi of swap space; the node has {}Mi", .needs / MIB, .has / MIB)]
     Swap {
         /// Swap space that the case needs, in bytes.
         needs: u64,
@@ -37,7 +76,7 @@ pub(crate) enum SkipReason {
     },
     /// The node has more memory than the case can have a percentage of.
     #[error(
-        "its threshold is a percentage of the node's memory, of at most {}Mi, and the node has {}Mi",
+        "the percentage threshold supports nodes with at most {}Mi of memory; the node has {}Mi",
         .most / MIB,
         .has / MIB
     )]
@@ -56,11 +95,11 @@ pub(crate) enum SkipReason {
         forbidden: PressureForbidden,
     },
     /// A pod has privileges that the user did not allow.
-    #[error("{0}, which takes --allow-privileged")]
+    #[error("{0}, which requires --allow-privileged")]
     Privileged(String),
     /// The limits of the pods are higher than `--pressure-cap`.
     #[error(
-        "its pods may take {}Mi by their limits, more than the cap of {}Mi (--pressure-cap)",
+        "the pods may take {}Mi by their limits, more than the cap of {}Mi (--pressure-cap)",
         .limits / MIB,
         .cap / MIB
     )]
@@ -72,32 +111,30 @@ pub(crate) enum SkipReason {
     },
     /// The node has less left above its thresholds than the limits of the pods.
     #[error(
-        "its pods may take {}Mi of {resource} by their limits, and the node has {}Mi left above its thresholds",
+        "the pods may take {}Mi of {resource} by their limits, and the node has {}Mi left above its thresholds",
         .limits.div_ceil(MIB),
         .room / MIB
     )]
     LimitsOverRoom {
-        /// `memory` or `disk`.
-        resource: &'static str,
+        /// The resource.
+        resource: LimitedResource,
         /// Sum of the limits, in bytes.
         limits: u64,
         /// Amount above the nearest threshold of the node, in bytes.
         room: u64,
     },
     /// The case needs another kubelet configuration.
-    #[error("it needs to change the kubelet's configuration, which is not done on an existing cluster: {0}")]
+    #[error("requires another kubelet configuration, which is not supported on existing clusters: {0}")]
     Configuration(String),
     /// The case changes the node itself.
-    #[error("it changes the node ({0}), which is not done on an existing cluster")]
+    #[error("changes the node ({0}), which is not supported on existing clusters")]
     ChangesNode(String),
     /// The case runs commands in containers, through the container runtime.
-    #[error(
-        "it runs commands in containers (exec) through the runtime, which is not done on an existing cluster"
-    )]
+    #[error("runs commands through the container runtime, which is not supported on existing clusters")]
     RunsCommands,
     /// The kubelet would not admit the pods.
     #[error(
-        "its pods request {}Mi of memory, and the node has {}Mi allocatable",
+        "the pods request {}Mi of memory, and the node has {}Mi allocatable",
         .requested / MIB,
         .allocatable / MIB
     )]
@@ -108,16 +145,16 @@ pub(crate) enum SkipReason {
         allocatable: u64,
     },
     /// The scheduler places no pods on the node.
-    #[error("its pods are placed by the scheduler, and the node is cordoned")]
+    #[error("leaves the placement of its pods to the scheduler, and the node is cordoned")]
     Cordoned,
     /// The case creates cluster-scoped objects.
     #[error(
-        "it creates priority or runtime classes, which are cluster-scoped: on an existing cluster, evictlab \
+        "creates priority or runtime classes, which are cluster-scoped: on an existing cluster, evictlab \
          creates only namespaces"
     )]
     ClusterScoped,
     /// The case reads the kubelet's log, which the API server does not serve.
-    #[error("it reads the kubelet's log, which an existing cluster does not provide")]
+    #[error("reads the kubelet's log, which existing clusters do not provide")]
     NoKubeletLog,
     /// The node cannot pull an image.
     #[error("the node has no image {image} and cannot pull it: {why}")]
@@ -128,73 +165,83 @@ pub(crate) enum SkipReason {
         why: String,
     },
     /// The signal is not measured in bytes.
-    #[error("it exhausts {0}, which is not done on an existing cluster: --pressure-cap limits only bytes")]
-    NotBytes(&'static str),
+    #[error("exhausts {}, which is not supported on existing clusters: --pressure-cap limits only bytes", .0.as_str())]
+    NotBytes(PressureSignal),
     /// Other nodes share the resource.
-    #[error("it exhausts {signal}, which this node shares with {}: they run on one kernel", .shared_with.join(", "))]
+    #[error("exhausts {}, which this node shares with {}: they run on one kernel", .signal.as_str(), .shared_with.join(", "))]
     SharedResource {
         /// The signal.
-        signal: &'static str,
+        signal: PressureSignal,
         /// The other nodes.
         shared_with: Vec<String>,
     },
     /// The kubelet has no such threshold.
-    #[error("the node has no {kind} threshold on {signal}, and its kubelet is not reconfigured")]
+    #[error("the node has no {kind} threshold on {}, and its kubelet is not reconfigured", .signal.as_str())]
     NoThreshold {
         /// The signal.
-        signal: &'static str,
-        /// `hard` or `soft`.
-        kind: &'static str,
+        signal: PressureSignal,
+        /// Kind of the threshold.
+        kind: ThresholdKind,
     },
     /// A threshold of the other kind is crossed first.
     #[error(
-        "{signal} crosses the node's {first} threshold of {first_mib}Mi before the {tested} threshold of \
-         {tested_mib}Mi, which the case tests"
+        "{} crosses the node's {first} threshold of {}Mi before the {tested} threshold of {}Mi, which the case tests",
+        .signal.as_str(),
+        .first_threshold / MIB,
+        .tested_threshold / MIB
     )]
     OtherThresholdFirst {
         /// The signal.
-        signal: &'static str,
+        signal: PressureSignal,
         /// Kind of the threshold that is crossed first.
-        first: &'static str,
-        /// Value of the threshold that is crossed first, in MiB.
-        first_mib: u64,
+        first: ThresholdKind,
+        /// The threshold that is crossed first, in bytes.
+        first_threshold: u64,
         /// Kind of the threshold that the case tests.
-        tested: &'static str,
-        /// Value of the threshold that the case tests, in MiB.
-        tested_mib: u64,
+        tested: ThresholdKind,
+        /// The threshold that the case tests, in bytes.
+        tested_threshold: u64,
     },
     /// The Summary does not contain the signal.
-    #[error("the node's Summary does not report {0}")]
-    NoStatistics(&'static str),
+    #[error("the node's Summary does not report {}", .0.as_str())]
+    NoStatistics(PressureSignal),
     /// The threshold is crossed already, or closer than the case's own distance.
     #[error(
-        "{signal} is {available}Mi, the node's threshold {threshold}Mi: the case needs {needs}Mi between them"
+        "{} is {}Mi, the node's threshold {}Mi: the case needs {}Mi between them",
+        .signal.as_str(),
+        .available / MIB,
+        .threshold / MIB,
+        .needs / MIB
     )]
     TooClose {
         /// The signal.
-        signal: &'static str,
-        /// Available amount, in MiB.
+        signal: PressureSignal,
+        /// Available amount, in bytes.
         available: u64,
-        /// The threshold, in MiB.
+        /// The threshold, in bytes.
         threshold: u64,
-        /// Distance that the case needs, in MiB.
+        /// Distance that the case needs, in bytes.
         needs: u64,
     },
     /// The case would take more than `--pressure-cap` allows.
     #[error(
-        "{signal} is {available}Mi, the node's threshold {threshold}Mi: the case would take {takes}Mi, more than \
-         the cap of {cap}Mi (--pressure-cap)"
+        "{} is {}Mi, the node's threshold {}Mi: the case would take {}Mi, more than the cap of {}Mi (--pressure-cap)",
+        .signal.as_str(),
+        .available / MIB,
+        .threshold / MIB,
+        .takes / MIB,
+        .cap / MIB
     )]
     OverCap {
         /// The signal.
-        signal: &'static str,
-        /// Available amount, in MiB.
+        signal: PressureSignal,
+        /// Available amount, in bytes.
         available: u64,
-        /// The threshold, in MiB.
+        /// The threshold, in bytes.
         threshold: u64,
-        /// Amount that the case takes, in MiB.
+        /// Amount that the case takes, in bytes.
         takes: u64,
-        /// The cap, in MiB.
+        /// The cap, in bytes.
         cap: u64,
     },
 }

@@ -11,7 +11,7 @@ use evictlab_cluster::{CANARY_IMAGE, Node, ProbeError, ProbePod, ProbePods};
 const CANARY_PROGRESS_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Runs a pod with one container on the node and deletes it. Returns the time from its creation
-/// until it ran, which is the current container start time of this node.
+/// until it ran, which is the current container start duration of this node.
 ///
 /// # Errors
 /// The pod could not be created, ended, or stayed without progress.

@@ -1,4 +1,4 @@
-//! Recovery of a node between cases, and measurement of its container start time.
+//! Recovery of a node between cases, and measurement of its container start duration.
 
 pub(crate) mod canary;
 pub(crate) mod verify_recovered;

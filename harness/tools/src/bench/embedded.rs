@@ -1,20 +1,18 @@
 //! Measures whole runs of the command, each in its own process.
 
 use std::io;
-use std::path::Path;
-use std::process::Command;
 
 use evictlab_rules::quantity::MIB;
 
 use super::figure::{Figure, Target, Unit};
-use super::process::{ProcessUsage, measure};
+use super::process::{MeasuredProgram, ProcessUsage};
 
 /// Number of runs for each figure.
 const RUNS_PER_FIGURE: usize = 3;
 
 /// Runs every case with `program`, on one kubelet and on all modelled kubelets. Blocks until the
-/// runs end.
-pub fn measure_embedded(program: &Path) -> Vec<Figure> {
+/// runs end, or are interrupted.
+pub fn measure_embedded(program: MeasuredProgram<'_>) -> Vec<Figure> {
     let mut peaks = Vec::new();
     let mut failure = String::new();
     let rows = [
@@ -53,22 +51,25 @@ pub fn measure_embedded(program: &Path) -> Vec<Figure> {
     figures
 }
 
-fn measure_run(program: &Path, kubelet: &str) -> io::Result<ProcessUsage> {
+fn measure_run(program: MeasuredProgram<'_>, kubelet: &str) -> io::Result<ProcessUsage> {
     let folder = tempfile::tempdir()?;
-    let mut command = Command::new(program);
+    let mut command = program.command();
     command.args(["run", "--backend", "embedded", "--kubelet", kubelet, "--output-dir"]);
     command.arg(folder.path().join("run")).current_dir(folder.path());
-    measure(command.env_remove("EVICTLAB_CASES").env_remove("GITHUB_STEP_SUMMARY"))
+    program.measure(command.env_remove("EVICTLAB_CASES").env_remove("GITHUB_STEP_SUMMARY"))
 }
 
 #[cfg(test)]
 mod tests {
+    use tokio_util::sync::CancellationToken;
+
     use super::*;
 
     #[test]
     fn failed_runs_are_not_measured() {
         let own = std::env::current_exe().unwrap();
-        let figures = measure_embedded(&own);
+        let stop = CancellationToken::new();
+        let figures = measure_embedded(MeasuredProgram { program: &own, stop: &stop });
         assert!(figures.iter().all(|figure| figure.measured.is_none()), "{figures:?}");
         assert!(figures[0].note.contains("`evictlab run --backend embedded --kubelet v1.36 "), "{figures:?}");
     }

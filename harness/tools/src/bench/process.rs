@@ -1,15 +1,78 @@
 //! Duration and memory of a process.
 
 use std::fs;
-use std::io;
+use std::io::{self, ErrorKind};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use evictlab_rules::quantity::KIB;
+use tokio_util::sync::CancellationToken;
 
 /// Time between two samples of the memory of a process.
 const MEMORY_SAMPLE_INTERVAL: Duration = Duration::from_millis(5);
+
+/// The program whose commands are measured.
+#[derive(Clone, Copy, Debug)]
+pub struct MeasuredProgram<'a> {
+    /// Path of the program.
+    pub program: &'a Path,
+    /// Ends a measurement and its processes when it is cancelled.
+    pub stop: &'a CancellationToken,
+}
+
+impl MeasuredProgram<'_> {
+    /// Returns a command of the program.
+    pub(super) fn command(&self) -> Command {
+        Command::new(self.program)
+    }
+
+    /// Waits, until the measurement is interrupted at the latest.
+    ///
+    /// # Errors
+    /// The measurement is interrupted.
+    pub(super) fn wait(&self, duration: Duration) -> io::Result<()> {
+        const STEP: Duration = Duration::from_millis(50);
+        let began = Instant::now();
+        loop {
+            if self.stop.is_cancelled() {
+                return Err(ErrorKind::Interrupted.into());
+            }
+            let rest = duration.saturating_sub(began.elapsed());
+            if rest.is_zero() {
+                return Ok(());
+            }
+            sleep(rest.min(STEP));
+        }
+    }
+
+    /// Runs a command without input and output to its end.
+    ///
+    /// # Errors
+    /// The command cannot be started or fails, or the measurement is interrupted, which kills it.
+    pub(super) fn measure(&self, command: &mut Command) -> io::Result<ProcessUsage> {
+        self.wait(Duration::ZERO)?;
+        let began = Instant::now();
+        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+        let mut child = Background(child);
+        let mut maximum = None;
+        let status = loop {
+            maximum = maximum.max(peak(&child.0));
+            if let Some(status) = child.0.try_wait()? {
+                break status;
+            }
+            self.wait(MEMORY_SAMPLE_INTERVAL)?;
+        };
+        if status.success() {
+            Ok(ProcessUsage { seconds: began.elapsed().as_secs_f64(), peak: maximum })
+        } else {
+            let arguments = command.get_args().map(|argument| argument.to_string_lossy());
+            let arguments = arguments.collect::<Vec<_>>().join(" ");
+            Err(io::Error::other(format!("`evictlab {arguments}` exited with {status}")))
+        }
+    }
+}
 
 /// Duration and memory of a process that succeeded.
 #[derive(Clone, Copy, Debug)]
@@ -17,31 +80,6 @@ pub(super) struct ProcessUsage {
     pub(super) seconds: f64,
     /// Peak memory in bytes; `None` on systems without `/proc`.
     pub(super) peak: Option<u64>,
-}
-
-/// Runs a command without input and output to its end.
-///
-/// # Errors
-/// The command cannot be started, or fails.
-pub(super) fn measure(command: &mut Command) -> io::Result<ProcessUsage> {
-    let began = Instant::now();
-    let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
-    let mut maximum = None;
-    let status = loop {
-        maximum = maximum.max(peak(&child));
-        if let Some(status) = child.try_wait()? {
-            break status;
-        }
-        sleep(MEMORY_SAMPLE_INTERVAL);
-    };
-    match status.success() {
-        true => Ok(ProcessUsage { seconds: began.elapsed().as_secs_f64(), peak: maximum }),
-        false => {
-            let arguments = command.get_args().map(|argument| argument.to_string_lossy());
-            let arguments = arguments.collect::<Vec<_>>().join(" ");
-            Err(io::Error::other(format!("`evictlab {arguments}` exited with {status}")))
-        }
-    }
 }
 
 /// Returns the peak memory of a process in bytes (`VmHWM`, `proc_pid_status(5)`).
@@ -69,8 +107,28 @@ mod tests {
     #[test]
     fn failed_commands_are_not_measured() {
         let own = std::env::current_exe().unwrap();
-        assert!(measure(Command::new(&own).arg("--list")).unwrap().seconds > 0.0);
-        let error = measure(Command::new(&own).args(["--no-such-flag", "1"])).unwrap_err().to_string();
+        let measured = MeasuredProgram { program: &own, stop: &CancellationToken::new() };
+        assert!(measured.measure(measured.command().arg("--list")).unwrap().seconds > 0.0);
+        let failed = measured.measure(measured.command().args(["--no-such-flag", "1"]));
+        let error = failed.unwrap_err().to_string();
         assert!(error.starts_with("`evictlab --no-such-flag 1` exited with "), "{error}");
+    }
+
+    #[test]
+    fn an_interrupt_ends_the_process() {
+        let stop = CancellationToken::new();
+        let measured = MeasuredProgram { program: Path::new("sleep"), stop: &stop };
+        let (began, later) = (Instant::now(), stop.clone());
+        let interrupt = std::thread::spawn(move || {
+            sleep(Duration::from_millis(100));
+            later.cancel();
+        });
+        let error = measured.measure(measured.command().arg("600")).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Interrupted);
+        interrupt.join().unwrap();
+        assert!(began.elapsed() < Duration::from_secs(300));
+        // Nothing is started after it.
+        let missing = MeasuredProgram { program: Path::new("/no such program"), stop: &stop };
+        assert_eq!(missing.measure(&mut missing.command()).unwrap_err().kind(), ErrorKind::Interrupted);
     }
 }

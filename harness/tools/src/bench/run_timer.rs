@@ -85,10 +85,10 @@ impl Report for RunTimer {
     }
 
     fn on_event(&mut self, event: &RunEvent, _run: &RunState) -> Result<(), ReportError> {
-        match &event.what {
+        match &event.kind {
             RunEventKind::RunStarted { .. } => self.started = Some(event.at),
-            RunEventKind::CaseStep { id, phase: Phase::Stage, .. } => self.begin(id, event.at),
-            RunEventKind::CaseStep { id, phase: Phase::Reset, .. } => self.end(id, event.at),
+            RunEventKind::CaseStep { id, phase: Phase::CreatePods, .. } => self.begin(id, event.at),
+            RunEventKind::CaseStep { id, phase: Phase::Recover, .. } => self.end(id, event.at),
             RunEventKind::CaseEnded { id, evidence, result, .. } => {
                 self.end(id, event.at);
                 let evicted = evidence.as_ref().is_some_and(|seen| seen.seconds_to_outcome.is_some());
@@ -173,7 +173,7 @@ mod tests {
     fn measures_times_from_events() {
         let (mut timer, times) = RunTimer::with_cpu_clock(|| Some(2.0));
         let started = RunEventKind::RunStarted {
-            run: String::new(),
+            run_id: String::new(),
             evictlab: String::new(),
             backend: BackendName::Kind,
             model: None,
@@ -187,20 +187,20 @@ mod tests {
         };
         let story = [
             (0, started),
-            (10, step("a", 1, Phase::Stage)),
-            (12, step("b", 1, Phase::Stage)),
-            (18, step("a", 1, Phase::Reset)),
+            (10, step("a", 1, Phase::CreatePods)),
+            (12, step("b", 1, Phase::CreatePods)),
+            (18, step("a", 1, Phase::Recover)),
             (20, ended("a", 1, true)),
-            (24, step("b", 1, Phase::Reset)),
+            (24, step("b", 1, Phase::Recover)),
             (25, ended("b", 1, true)),
             // No case is observed between the attempts.
-            (30, step("a", 2, Phase::Lease)),
-            (40, step("a", 2, Phase::Stage)),
+            (30, step("a", 2, Phase::AwaitNode)),
+            (40, step("a", 2, Phase::CreatePods)),
             (45, ended("a", 2, false)),
         ];
-        for (at, what) in story {
+        for (at, kind) in story {
             let at = Timestamp::from_second(1_800_000_000 + at).unwrap();
-            timer.on_event(&RunEvent { at, what }, &RunState::default()).unwrap();
+            timer.on_event(&RunEvent { at, kind }, &RunState::default()).unwrap();
         }
         let expected = RunTimes {
             first_attempt: Some(25.0),

@@ -5,7 +5,6 @@ use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use evictlab_report::{RecordedRun, RunEvent, RunEventKind};
@@ -15,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::figure::{Figure, GrowthPoint, Unit};
 use super::generated_cluster::GeneratedCluster;
-use super::process::{Background, ProcessUsage, measure, peak};
+use super::process::{Background, MeasuredProgram, ProcessUsage, peak};
 
 /// Numbers of nodes.
 const SIZES: [usize; 4] = [10, 100, 1000, 5000];
@@ -60,9 +59,9 @@ struct Point {
 }
 
 /// Measures commands of `program` on clusters of 10 to 5,000 nodes, embedded ones to 1,000. Blocks
-/// until the commands end; call it from a task of a runtime with several threads. `progress`
-/// receives one line for each command and size.
-pub async fn measure_sizes(program: &Path, progress: &dyn Fn(&str)) -> Vec<Figure> {
+/// until the commands end or are interrupted; call it from a task of a runtime with several
+/// threads. `progress` receives one line for each command and size.
+pub async fn measure_sizes(program: MeasuredProgram<'_>, progress: &dyn Fn(&str)) -> Vec<Figure> {
     let mut figures = Vec::from(measure_embedded_nodes(program, progress));
     figures.extend(measure_existing_nodes(program, progress));
     figures.extend(measure_watch(program, progress).await);
@@ -71,7 +70,7 @@ pub async fn measure_sizes(program: &Path, progress: &dyn Fn(&str)) -> Vec<Figur
 }
 
 /// Runs a case on an embedded cluster.
-fn measure_embedded_nodes(program: &Path, progress: &dyn Fn(&str)) -> [Figure; 2] {
+fn measure_embedded_nodes(program: MeasuredProgram<'_>, progress: &dyn Fn(&str)) -> [Figure; 2] {
     let points = SIZES.into_iter().filter(|size| *size <= MAX_EMBEDDED).map(|size| {
         progress(&format!("running a case on an embedded cluster of {size} nodes"));
         let usage = measure_run(program, &["--backend", "embedded", "--nodes", &size.to_string()]);
@@ -82,7 +81,7 @@ fn measure_embedded_nodes(program: &Path, progress: &dyn Fn(&str)) -> [Figure; 2
 }
 
 /// Prepares all nodes of a cluster of another process.
-fn measure_existing_nodes(program: &Path, progress: &dyn Fn(&str)) -> [Figure; 2] {
+fn measure_existing_nodes(program: MeasuredProgram<'_>, progress: &dyn Fn(&str)) -> [Figure; 2] {
     let points = SIZES.into_iter().filter(|size| *size <= MAX_EMBEDDED).map(|size| {
         progress(&format!("preparing {size} nodes of an existing cluster"));
         Point { size, usage: measure_readiness(program, size) }
@@ -91,9 +90,10 @@ fn measure_existing_nodes(program: &Path, progress: &dyn Fn(&str)) -> [Figure; 2
     row.figures("nodes", points.collect())
 }
 
-fn measure_readiness(program: &Path, nodes: usize) -> io::Result<ProcessUsage> {
+fn measure_readiness(program: MeasuredProgram<'_>, nodes: usize) -> io::Result<ProcessUsage> {
+    program.wait(Duration::ZERO)?;
     let arguments = ["cluster", "create", "--backend", "embedded", "--kubelet", "v1.33"];
-    let mut server = Command::new(program);
+    let mut server = program.command();
     server.args(arguments).args(["--nodes", &nodes.to_string()]);
     let server = server.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
     let mut server = Background(server);
@@ -113,7 +113,7 @@ fn measure_readiness(program: &Path, nodes: usize) -> io::Result<ProcessUsage> {
     // The killed server does not delete it.
     let _ignored = fs::remove_file(&kubeconfig);
     let (usage, events) = measured?;
-    let ready = events.iter().find_map(|event| match &event.what {
+    let ready = events.iter().find_map(|event| match &event.kind {
         RunEventKind::ClusterReady { seconds, nodes, .. } => Some((*seconds, nodes.len())),
         _ => None,
     });
@@ -125,10 +125,11 @@ fn measure_readiness(program: &Path, nodes: usize) -> io::Result<ProcessUsage> {
 }
 
 /// Waits until the served nodes have joined and are ready.
-fn wait_until_ready(program: &Path, kubeconfig: &str, nodes: usize) -> io::Result<()> {
+fn wait_until_ready(program: MeasuredProgram<'_>, kubeconfig: &str, nodes: usize) -> io::Result<()> {
     let began = Instant::now();
     loop {
-        let output = Command::new(program)
+        let output = program
+            .command()
             .args(["watch", "--once", "--json", "--kubeconfig", kubeconfig])
             .stdin(Stdio::null())
             .stderr(Stdio::null())
@@ -144,32 +145,35 @@ fn wait_until_ready(program: &Path, kubeconfig: &str, nodes: usize) -> io::Resul
         if began.elapsed() > WATCH_START_TIMEOUT {
             return Err(io::Error::other("the nodes of the embedded cluster did not become ready"));
         }
-        sleep(Duration::from_millis(200));
+        program.wait(Duration::from_millis(200))?;
     }
 }
 
 /// Runs the case; returns the usage and the events of the run.
-fn measure_run(program: &Path, arguments: &[&str]) -> io::Result<(ProcessUsage, Vec<RunEvent>)> {
+fn measure_run(
+    program: MeasuredProgram<'_>,
+    arguments: &[&str],
+) -> io::Result<(ProcessUsage, Vec<RunEvent>)> {
     let folder = tempfile::tempdir()?;
     let run = folder.path().join("run");
-    let mut command = Command::new(program);
+    let mut command = program.command();
     command.args(["run", CASE]).args(arguments);
     if !arguments.contains(&"existing") {
         command.args(["--kubelet", "v1.33"]);
     }
     command.arg("--output-dir").arg(&run).current_dir(folder.path());
-    let usage = measure(command.env_remove("EVICTLAB_CASES").env_remove("GITHUB_STEP_SUMMARY"))?;
+    let usage = program.measure(command.env_remove("EVICTLAB_CASES").env_remove("GITHUB_STEP_SUMMARY"))?;
     let events = RecordedRun::events(&run).map_err(io::Error::other)?;
     Ok((usage, events))
 }
 
 /// Watches generated nodes, once and continuously.
-async fn measure_watch(program: &Path, progress: &dyn Fn(&str)) -> Vec<Figure> {
+async fn measure_watch(program: MeasuredProgram<'_>, progress: &dyn Fn(&str)) -> Vec<Figure> {
     let mut points = Vec::new();
     for size in SIZES {
         progress(&format!("watching {size} nodes with {PODS_PER_NODE} pods each once"));
         let usage = match GeneratedCluster::serve(size, PODS_PER_NODE).await {
-            Ok(cluster) => measure(watch(program, &cluster).arg("--once")),
+            Ok(cluster) => program.measure(watch(program, &cluster).arg("--once")),
             Err(error) => Err(error),
         };
         points.push(Point { size, usage });
@@ -199,15 +203,19 @@ async fn measure_watch(program: &Path, progress: &dyn Fn(&str)) -> Vec<Figure> {
     figures
 }
 
-fn watch(program: &Path, cluster: &GeneratedCluster) -> Command {
-    let mut command = Command::new(program);
+fn watch(program: MeasuredProgram<'_>, cluster: &GeneratedCluster) -> Command {
+    let mut command = program.command();
     command.arg("watch").arg("--kubeconfig").arg(cluster.kubeconfig());
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command
 }
 
 /// Returns the mean time between two queries of a node in seconds, and a note on memory.
-fn watch_continuously(program: &Path, cluster: &GeneratedCluster, nodes: usize) -> io::Result<(f64, String)> {
+fn watch_continuously(
+    program: MeasuredProgram<'_>,
+    cluster: &GeneratedCluster,
+    nodes: usize,
+) -> io::Result<(f64, String)> {
     let interval = humantime::format_duration(WATCH_INTERVAL).to_string();
     let process = Background(watch(program, cluster).args(["--interval", &interval]).spawn()?);
     let began = Instant::now();
@@ -216,10 +224,10 @@ fn watch_continuously(program: &Path, cluster: &GeneratedCluster, nodes: usize) 
         if began.elapsed() > WATCH_START_TIMEOUT {
             return Err(io::Error::other("the watch did not query every node twice"));
         }
-        sleep(Duration::from_millis(100));
+        program.wait(Duration::from_millis(100))?;
     }
     let (began, before) = (Instant::now(), cluster.queries());
-    sleep(WATCH_INTERVAL * WATCH_INTERVALS);
+    program.wait(WATCH_INTERVAL * WATCH_INTERVALS)?;
     let queries = cluster.queries() - before;
     let seconds = began.elapsed().as_secs_f64() * nodes as f64 / queries as f64;
     let memory = peak(&process.0).map_or(0.0, |bytes| bytes as f64 / MIB as f64);
@@ -227,13 +235,14 @@ fn watch_continuously(program: &Path, cluster: &GeneratedCluster, nodes: usize) 
 }
 
 /// Explains the events of clusters: 30 for each node, one of them an eviction.
-fn measure_explain(program: &Path, progress: &dyn Fn(&str)) -> [Figure; 2] {
+fn measure_explain(program: MeasuredProgram<'_>, progress: &dyn Fn(&str)) -> [Figure; 2] {
     let points = SIZES.into_iter().map(|nodes| {
         let size = nodes * PODS_PER_NODE;
         progress(&format!("explaining {size} events"));
         let usage = tempfile::tempdir().and_then(|folder| {
+            program.wait(Duration::ZERO)?;
             let path = write_events(folder.path(), nodes)?;
-            measure(Command::new(program).arg("explain").arg(path))
+            program.measure(program.command().arg("explain").arg(path))
         });
         Point { size, usage }
     });

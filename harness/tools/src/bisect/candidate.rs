@@ -18,7 +18,7 @@ pub struct KubeletCandidate {
     pub version: KubeletVersion,
 }
 
-/// Classification of a verdict.
+/// Side of a range on which a verdict is, as git's terms `good` and `bad`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Standing {

@@ -68,8 +68,8 @@ mod tests {
     use evictlab_report::{CaseId, RunEvent, RunEventKind, RunState};
     use jiff::Timestamp;
 
-    fn event(what: RunEventKind) -> RunEvent {
-        RunEvent { at: Timestamp::UNIX_EPOCH, what }
+    fn event(kind: RunEventKind) -> RunEvent {
+        RunEvent { at: Timestamp::UNIX_EPOCH, kind }
     }
 
     fn case_ended(kubelet: &str, attempt: u32, verdict: Verdict) -> RunEventKind {

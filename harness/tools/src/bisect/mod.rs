@@ -12,5 +12,5 @@ pub use candidate::{KubeletCandidate, Standing};
 pub use kubelet_verdicts::KubeletVerdicts;
 pub use render::render;
 pub use result::BisectResult;
-pub use search::{CandidateState, KubeletSearchOutcome, ProbeOutcome, Search};
+pub use search::{CandidateState, KubeletSearch, KubeletSearchOutcome, ProbeOutcome};
 pub use search_range::{OrderError, SearchRange, ordered};

@@ -4,12 +4,12 @@ use std::fmt::Write;
 
 use evictlab_report::text::{count, markdown_table};
 
-use super::search::{CandidateState, KubeletSearchOutcome, ProbeOutcome, Search};
+use super::search::{CandidateState, KubeletSearch, KubeletSearchOutcome, ProbeOutcome};
 use super::search_range::SearchRange;
 
 /// Returns a table of all kubelets with their verdicts, and the result in a sentence. `case` is the
 /// name of the case, such as `message/sidecars-are-named`.
-pub fn render(search: &Search, outcome: &KubeletSearchOutcome, case: &str) -> String {
+pub fn render(search: &KubeletSearch, outcome: &KubeletSearchOutcome, case: &str) -> String {
     let rows = search.range.candidates.iter().enumerate().map(|(index, candidate)| {
         let (verdict, cluster) = candidate_cells(search, index);
         let version = candidate.version.to_string();
@@ -24,7 +24,7 @@ pub fn render(search: &Search, outcome: &KubeletSearchOutcome, case: &str) -> St
 }
 
 /// Returns the verdict of a candidate and the cluster where it was tested.
-fn candidate_cells(search: &Search, index: usize) -> (String, String) {
+fn candidate_cells(search: &KubeletSearch, index: usize) -> (String, String) {
     let range = &search.range;
     match &search.states[index] {
         CandidateState::Untested => {
@@ -49,7 +49,7 @@ fn candidate_cells(search: &Search, index: usize) -> (String, String) {
     }
 }
 
-fn sentence(search: &Search, outcome: &KubeletSearchOutcome, case: &str) -> String {
+fn sentence(search: &KubeletSearch, outcome: &KubeletSearchOutcome, case: &str) -> String {
     let range = &search.range;
     let name = |index: usize| range.candidates[index].name.as_str();
     let end = range.candidates.len() - 1;
@@ -112,7 +112,7 @@ mod tests {
     fn renders_every_kubelet_and_the_result() {
         let between = ["v1.31.14", "v1.32.13", "v1.33.1", "v1.36.2"].map(release).to_vec();
         let range = ordered(binary("./kubelet", "v1.37.0"), release("v1.31.14"), between).unwrap();
-        let mut search = Search::new(range);
+        let mut search = KubeletSearch::new(range);
         let answered = |outcome| CandidateState::Tested { outcome, cluster: 1 };
         search.states[0] = answered(ProbeOutcome::Conclusive(Standing::Bad, "reproduced".to_owned()));
         search.states[1] =

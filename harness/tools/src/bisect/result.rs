@@ -5,7 +5,7 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::search::{KubeletSearchOutcome, Search};
+use super::search::{KubeletSearch, KubeletSearchOutcome};
 
 /// The result of a search, as `evictlab bisect --json` prints it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -38,7 +38,7 @@ enum BisectOutcome {
 
 impl BisectResult {
     /// Describes the outcome of a search for a case (`suite/case`), whose report is at a path.
-    pub fn new(search: &Search, outcome: &KubeletSearchOutcome, case: String, report: &Path) -> Self {
+    pub fn new(search: &KubeletSearch, outcome: &KubeletSearchOutcome, case: String, report: &Path) -> Self {
         let (outcome, indices) = match *outcome {
             KubeletSearchOutcome::Found { last_old, first_new } => {
                 (BisectOutcome::Found, vec![last_old, first_new])

@@ -53,16 +53,16 @@ pub enum KubeletSearchOutcome {
 }
 
 /// The next step of a search.
-enum KubeletStep {
+enum KubeletSearchStep {
     /// Test the candidates with these indices in one cluster.
     Test(Vec<usize>),
     /// The search has ended.
-    Ended(KubeletSearchOutcome),
+    Done(KubeletSearchOutcome),
 }
 
 /// A search in a range of kubelets.
 #[derive(Clone, Debug)]
-pub struct Search {
+pub struct KubeletSearch {
     /// The kubelets from old to new.
     pub range: SearchRange,
     /// State of each kubelet.
@@ -71,7 +71,7 @@ pub struct Search {
     pub clusters: usize,
 }
 
-impl Search {
+impl KubeletSearch {
     /// Returns a search without tested candidates.
     pub fn new(range: SearchRange) -> Self {
         let states = vec![CandidateState::Untested; range.candidates.len()];
@@ -90,9 +90,9 @@ impl Search {
         mut test: impl AsyncFnMut(usize, &[KubeletCandidate]) -> Result<Vec<ProbeOutcome>, E>,
     ) -> Result<KubeletSearchOutcome, E> {
         loop {
-            let indices = match self.next() {
-                KubeletStep::Test(indices) => indices,
-                KubeletStep::Ended(outcome) => return Ok(outcome),
+            let indices = match self.next_step() {
+                KubeletSearchStep::Test(indices) => indices,
+                KubeletSearchStep::Done(outcome) => return Ok(outcome),
             };
             let candidates: Vec<_> =
                 indices.iter().map(|index| self.range.candidates[*index].clone()).collect();
@@ -127,13 +127,13 @@ impl Search {
     }
 
     /// Returns the candidates for the next cluster, or the result of the search.
-    fn next(&self) -> KubeletStep {
+    fn next_step(&self) -> KubeletSearchStep {
         let end = self.states.len() - 1;
         for (index, given) in [(0, self.range.old_standing), (end, self.range.new_standing())] {
             match self.standing(index) {
-                None => return KubeletStep::Ended(KubeletSearchOutcome::EndInconclusive(index)),
+                None => return KubeletSearchStep::Done(KubeletSearchOutcome::EndInconclusive(index)),
                 Some(standing) if standing != given => {
-                    return KubeletStep::Ended(KubeletSearchOutcome::EndMismatch(index));
+                    return KubeletSearchStep::Done(KubeletSearchOutcome::EndMismatch(index));
                 }
                 Some(_) => {}
             }
@@ -147,9 +147,10 @@ impl Search {
         let mut indices = self.choose(&inside, &ends);
         indices.extend(self.fitting_ends(&indices, &ends));
         indices.sort_unstable();
-        match indices.is_empty() {
-            true => KubeletStep::Ended(KubeletSearchOutcome::Found { last_old, first_new }),
-            false => KubeletStep::Test(indices),
+        if indices.is_empty() {
+            KubeletSearchStep::Done(KubeletSearchOutcome::Found { last_old, first_new })
+        } else {
+            KubeletSearchStep::Test(indices)
         }
     }
 
@@ -255,7 +256,7 @@ pub(super) mod tests {
         range: SearchRange,
         bad: impl Fn(&str) -> Option<bool>,
     ) -> (KubeletSearchOutcome, Vec<Vec<String>>) {
-        let mut search = Search::new(range);
+        let mut search = KubeletSearch::new(range);
         let mut clusters = vec![];
         let outcome = search
             .run(async |_, candidates: &[KubeletCandidate]| {
@@ -329,7 +330,7 @@ pub(super) mod tests {
 
     #[test]
     fn unavailable_kubelets_need_no_cluster() {
-        let mut search = Search::new(range(&["v1.27.16", "v1.31.0", "v1.36.2"]));
+        let mut search = KubeletSearch::new(range(&["v1.27.16", "v1.31.0", "v1.36.2"]));
         let outcome = search.run(async |_, candidates: &[KubeletCandidate]| {
             let outcome = |candidate: &KubeletCandidate| match candidate.version.minor {
                 31 => ProbeOutcome::Unavailable("not in Docker".to_owned()),
@@ -349,7 +350,7 @@ pub(super) mod tests {
 
     #[test]
     fn a_kubelet_without_an_outcome_is_inconclusive() {
-        let mut search = Search::new(range(&["v1.31.14", "v1.32.13"]));
+        let mut search = KubeletSearch::new(range(&["v1.31.14", "v1.32.13"]));
         let outcome = search.run(async |_, _: &[KubeletCandidate]| Ok::<_, Infallible>(vec![]));
         assert_eq!(outcome.now_or_never().unwrap().unwrap(), KubeletSearchOutcome::EndInconclusive(0));
     }

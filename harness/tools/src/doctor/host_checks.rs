@@ -102,13 +102,14 @@ pub(crate) fn inotify(facts: &HostFacts) -> Check {
         .filter(|(_, has, wants)| has < wants)
         .map(|(name, _, wants)| format!("{name}={wants}"))
         .collect();
-    match raise.is_empty() {
-        true => Check::ok(CheckSubject::Inotify, found),
-        false => Check::warn(
+    if raise.is_empty() {
+        Check::ok(CheckSubject::Inotify, found)
+    } else {
+        Check::warn(
             CheckSubject::Inotify,
             format!("{found}; clusters of several nodes may fail with \"too many open files\""),
             format!("On the Docker host: sysctl {}", raise.join(" ")),
-        ),
+        )
     }
 }
 

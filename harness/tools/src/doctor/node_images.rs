@@ -18,13 +18,14 @@ pub(crate) async fn requested(resolve: &KubeletResolver<'_>, specs: &[KubeletSpe
 
 fn check_image(kubelet: &str, looked: &KubeletImage) -> Check {
     let image = &looked.image;
-    match looked.is_local {
-        true => Check::ok(CheckSubject::NodeImage, format!("{kubelet}: {image} is in Docker")),
-        false => Check::warn(
+    if looked.is_local {
+        Check::ok(CheckSubject::NodeImage, format!("{kubelet}: {image} is in Docker"))
+    } else {
+        Check::warn(
             CheckSubject::NodeImage,
             format!("{kubelet}: {image} is not in Docker; a run pulls the image"),
             format!("docker pull {image}"),
-        ),
+        )
     }
 }
 

@@ -175,7 +175,10 @@ impl SchemaReader<'_> {
             .chain(self.alternatives(fields).iter().map(|one| self.form(one)))
             .collect();
         let has_null = types.contains(&"null")
-            || self.list(fields, "anyOf").iter().any(|one| one.get("type").is_some_and(|of| of == "null"));
+            || self
+                .list(fields, "anyOf")
+                .iter()
+                .any(|one| one.get("type").is_some_and(|kind| kind == "null"));
         let mut seen = BTreeSet::new();
         forms.retain(|form| seen.insert(form.clone()));
         match (forms.is_empty(), fields.get("const").or(fields.get("enum"))) {
@@ -205,7 +208,7 @@ impl SchemaReader<'_> {
             },
             ("object", _) if fields.contains_key("properties") => "object".to_owned(),
             ("object", Some(title)) => title.to_owned(),
-            ("object", None) => match fields.get("additionalProperties").filter(|of| of.is_object()) {
+            ("object", None) => match fields.get("additionalProperties").filter(|value| value.is_object()) {
                 Some(value) => format!("map of {}", self.form_of_items(value)),
                 None => "object".to_owned(),
             },

@@ -19,7 +19,7 @@ use serde_json::Value;
 use crate::bench::FigureResult;
 use crate::bisect::BisectResult;
 use crate::doctor::Diagnosis;
-use crate::gc::GcEntry;
+use crate::gc_report::GcEntry;
 use crate::git_bisect::{CommitBisectResult, SearchFile};
 use crate::job::{IndexReport, JobView};
 use crate::lint::LintReport;

@@ -84,9 +84,10 @@ pub(crate) fn check(loaded: &LoadedCase, image: &dyn Fn(&str) -> String) -> Resu
     checker.check_steps(&loaded.case);
     checker.check_pods(&loaded.case);
     checker.check_images(&loaded.case, image);
-    match checker.problems.is_empty() {
-        true => Ok(()),
-        false => Err(ExportError::Unsupported { case: loaded.id(), problems: checker.problems }),
+    if checker.problems.is_empty() {
+        Ok(())
+    } else {
+        Err(ExportError::Unsupported { case: loaded.id(), problems: checker.problems })
     }
 }
 
@@ -166,10 +167,11 @@ impl ExportChecker<'_> {
         }
         let expect = &case.expect;
         let what = "the script waits for an eviction, not for a rejection by the API";
-        self.reject_if(expect.refused.is_some(), yaml_path!["expect", "refused"], what);
+        self.reject_if(expect.api_rejection.is_some(), yaml_path!["expect", "refused"], what);
         let what = "the script waits for an eviction, not for containers in the Summary";
         self.reject_if(!expect.summary.is_empty(), yaml_path!["expect", "summary"], what);
-        let evicts_none = expect.evicted.is_empty() && expect.refused.is_none() && expect.summary.is_empty();
+        let evicts_none =
+            expect.evicted.is_empty() && expect.api_rejection.is_none() && expect.summary.is_empty();
         let what = "the script waits for an eviction, and the case names no evicted pod";
         self.reject_if(evicts_none, yaml_path!["expect"], what);
         let counted = expect.rate.as_ref().is_some_and(|rate| rate.runs > 1);

@@ -1,6 +1,6 @@
 //! The expectations of an exported case, as sentences in its script.
 
-use evictlab_case::{Case, Duration, Figures, KnownBug, Message, Name, Presence, Witness};
+use evictlab_case::{Case, Duration, KnownBug, Message, Name, Presence, ResourceAmounts, Witness};
 
 /// Returns the expectations, one sentence each.
 pub(crate) fn expected(case: &Case) -> Vec<String> {
@@ -25,9 +25,8 @@ pub(crate) fn expected(case: &Case) -> Vec<String> {
 
 /// Returns the results of a kubelet with the known bug.
 pub(crate) fn shown_by(bug: &KnownBug) -> Vec<String> {
-    let evicted = bug.evicted.iter().map(|pods| match pods.is_empty() {
-        true => "no pod is evicted".to_owned(),
-        false => format!("{} evicted", are(pods)),
+    let evicted = bug.evicted.iter().map(|pods| {
+        if pods.is_empty() { "no pod is evicted".to_owned() } else { format!("{} evicted", are(pods)) }
     });
     let late = bug.killed_after.map(killed_late);
     let facts = bug.that.iter().map(|fact| format!("{}: {fact}", fact.what));
@@ -70,9 +69,10 @@ fn message(message: &Message) -> Vec<String> {
     let mut sentences = vec![];
     if let Some(containers) = &message.containers {
         let named = containers.iter().map(|(name, figures)| format!("{name}{}", in_parentheses(figures)));
-        sentences.push(match containers.is_empty() {
-            true => "the message names no container".to_owned(),
-            false => format!("the message names {}", named.collect::<Vec<_>>().join(", ")),
+        sentences.push(if containers.is_empty() {
+            "the message names no container".to_owned()
+        } else {
+            format!("the message names {}", named.collect::<Vec<_>>().join(", "))
         });
     }
     sentences.extend(
@@ -91,7 +91,7 @@ fn message(message: &Message) -> Vec<String> {
 }
 
 /// Request and usage in parentheses; empty without both.
-fn in_parentheses(figures: &Figures) -> String {
+fn in_parentheses(figures: &ResourceAmounts) -> String {
     let request = figures.request.iter().map(|request| format!("request {request}"));
     let usage = figures.usage.iter().map(|usage| format!("usage {usage}"));
     let all: Vec<String> = request.chain(usage).collect();

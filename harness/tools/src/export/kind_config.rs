@@ -91,9 +91,10 @@ fn worker_flags(case: &Case, host: &HostInfo) -> Map<String, Value> {
 
 /// Returns a comment about the threshold.
 fn threshold_comment(pressure: &Pressure, host: &HostInfo) -> String {
-    let validity = match is_per_node(pressure.signal) {
-        true => format!("is for a machine with {}Mi of memory", host.memory >> 20),
-        false => "is never met".to_owned(),
+    let validity = if is_per_node(pressure.signal) {
+        format!("is for a machine with {}Mi of memory", host.memory >> 20)
+    } else {
+        "is never met".to_owned()
     };
     format!(
         "# This {} {validity}: run.sh computes it from the available amount of each worker.\n",

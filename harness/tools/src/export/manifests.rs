@@ -59,8 +59,8 @@ pub(crate) fn manifests(
 }
 
 fn node_names(cluster: &ExportCluster<'_>) -> String {
-    let of = |worker: &Worker<'_>| format!("{} ({})", worker.node, worker.kubelet.version);
-    cluster.workers.iter().map(of).collect::<Vec<_>>().join(" and ")
+    let name = |worker: &Worker<'_>| format!("{} ({})", worker.node, worker.kubelet.version);
+    cluster.workers.iter().map(name).collect::<Vec<_>>().join(" and ")
 }
 
 fn worker_objects(
@@ -71,7 +71,7 @@ fn worker_objects(
 ) -> Vec<Value> {
     let bound = Placement::bound(&worker.namespace, &worker.node, image);
     let placement = Placement { placed: case.placed, ..bound };
-    let objects = case.objects.iter().map(|of| object_manifest(of, &placement));
+    let objects = case.objects.iter().map(|object| object_manifest(object, &placement));
     let pods = case.pods.iter().map(|pod| pod_manifest(pod, &placement));
     objects.chain(pods).map(|mut document| finalize(&mut document, variables)).collect()
 }

@@ -197,13 +197,14 @@ fn threshold_commands(pressure: &Pressure) -> String {
     let (one, end) = unit(pressure.signal);
     let distance = ramp_target(pressure).distance / one;
     let of_unit = if one == 1 { String::new() } else { format!(" / {one}") };
-    let quantity = match pressure.as_percentage {
-        false => format!("threshold=$((has - {distance})){end}"),
-        true => format!(
+    let quantity = if pressure.as_percentage {
+        format!(
             "capacity=$(kubectl get node \"$worker\" -o jsonpath='{{.status.capacity.memory}}')
   share=$(((has - {distance}) * 1024 * 100000 / ${{capacity%Ki}}))
   threshold=$((share / 1000)).$(printf %03d $((share % 1000)))%"
-        ),
+        )
+    } else {
+        format!("threshold=$((has - {distance})){end}")
     };
     format!(
         "
@@ -264,12 +265,13 @@ fn debug_arguments(container: &Map<String, Value>, image: &dyn Fn(&str) -> Strin
 fn wait_command(case: &Case, worker: &Worker<'_>) -> String {
     let pods: Vec<String> = worker.evicted(case).iter().map(|pod| format!("pod/{pod}")).collect();
     let timeout = case.timeout.map_or(300, |timeout| timeout.get().as_secs().max(300));
-    match pods.is_empty() {
-        true => String::new(),
-        false => format!(
+    if pods.is_empty() {
+        String::new()
+    } else {
+        format!(
             "kubectl -n {} wait --for=jsonpath='{{.status.reason}}'=Evicted --timeout={timeout}s {} || missing=1\n",
             worker.namespace,
             pods.join(" ")
-        ),
+        )
     }
 }

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use evictlab_cluster::sha256_hex;
 
-use super::build::Build;
+use super::commit_build::Build;
 
 /// Maximum number of kubelets in the cache, of 50 to 150 MB each.
 const MAX_KUBELETS: usize = 32;

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use tokio_util::sync::CancellationToken;
 
-use super::build::{Build, BuildLog, BuildOutcome};
 use super::cache::KubeletCache;
+use super::commit_build::{Build, BuildLog, BuildOutcome};
 use super::error::CommitSearchError;
 use super::repository::short;
 use super::worktree::Worktree;

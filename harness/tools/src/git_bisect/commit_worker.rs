@@ -194,8 +194,8 @@ mod tests {
             let verdicts = KubeletVerdicts::default();
             if let RunEnd::Failed(cause) = self.ends.borrow_mut().pop_front().unwrap() {
                 let (cluster, error) = ("c".to_owned(), "no answer".to_owned());
-                let what = RunEventKind::ClusterFailed { cluster, seconds: 1.0, error, cause };
-                let event = RunEvent { at: Timestamp::UNIX_EPOCH, what };
+                let kind = RunEventKind::ClusterFailed { cluster, seconds: 1.0, error, cause };
+                let event = RunEvent { at: Timestamp::UNIX_EPOCH, kind };
                 verdicts.collector().on_event(&event, &RunState::default()).unwrap();
             }
             Ok(verdicts)

@@ -7,7 +7,7 @@ use evictlab_report::text::{count, markdown_code, markdown_table};
 
 use super::culprit::Culprit;
 use super::repository::{Commit, short};
-use super::search::{CommitSearch, SearchOutcome, remaining_tests};
+use super::search::{CommitSearch, CommitSearchOutcome, remaining_tests};
 use super::search_file::{CommitResult, TestedCommit};
 use super::tries::{BadIf, Tries};
 use crate::bisect::Standing;
@@ -31,7 +31,7 @@ pub(super) fn progress(search: &CommitSearch, commit: &Commit, left: usize) -> S
 
 /// Returns a table of the tested commits, the result in a sentence, and its confidence. `culprit`:
 /// the commit that was found.
-pub fn render(search: &CommitSearch, outcome: &SearchOutcome, culprit: Option<&Culprit>) -> String {
+pub fn render(search: &CommitSearch, outcome: &CommitSearchOutcome, culprit: Option<&Culprit>) -> String {
     let rows = search.file.tested.iter().map(cells);
     let mut text = markdown_table(&["commit", "result", "kubelet", "subject"], rows);
     let _ = writeln!(text, "\n{}", sentence(search, outcome));
@@ -45,7 +45,7 @@ pub fn render(search: &CommitSearch, outcome: &SearchOutcome, culprit: Option<&C
             markdown_code(author)
         );
     }
-    if matches!(outcome, SearchOutcome::Found(_) | SearchOutcome::OneOf(_)) {
+    if matches!(outcome, CommitSearchOutcome::Found(_) | CommitSearchOutcome::OneOf(_)) {
         let _ = writeln!(text, "\n{}", confidence(search));
     }
     if search.file.options.backend == BackendName::Embedded {
@@ -70,22 +70,22 @@ fn cells(tested: &TestedCommit) -> [String; 4] {
     [short(&tested.commit).to_owned(), result, version.to_owned(), markdown_code(&tested.subject)]
 }
 
-fn sentence(search: &CommitSearch, outcome: &SearchOutcome) -> String {
+fn sentence(search: &CommitSearch, outcome: &CommitSearchOutcome) -> String {
     let case = &search.file.options.case;
     let (old, new) = (short(&search.old), short(&search.new));
     let new_standing = search.old_standing.opposite().label();
     match outcome {
-        SearchOutcome::Found(commit) => {
+        CommitSearchOutcome::Found(commit) => {
             format!("**{}** is the first commit on which {case} is {new_standing}.", short(commit))
         }
-        SearchOutcome::OneOf(commits) => {
+        CommitSearchOutcome::OneOf(commits) => {
             let names: Vec<&str> = commits.iter().map(|commit| short(commit)).collect();
             let names = names.join("**, **");
             format!(
                 "The first commit on which {case} is {new_standing} is one of **{names}**: all of them but the last were skipped."
             )
         }
-        SearchOutcome::EndMismatch(end) => {
+        CommitSearchOutcome::EndMismatch(end) => {
             let given = if *end == search.old { search.old_standing } else { search.old_standing.opposite() };
             let (given, found) = (given.label(), given.opposite().label());
             format!(
@@ -93,10 +93,10 @@ fn sentence(search: &CommitSearch, outcome: &SearchOutcome) -> String {
                 short(end)
             )
         }
-        SearchOutcome::EndSkipped(end) => {
+        CommitSearchOutcome::EndSkipped(end) => {
             format!("{} was skipped: no search is possible between {old} and {new}.", short(end))
         }
-        SearchOutcome::NoEndBuilds => format!("Neither {old} nor {new} builds."),
+        CommitSearchOutcome::NoEndBuilds => format!("Neither {old} nor {new} builds."),
     }
 }
 
@@ -183,13 +183,13 @@ mod tests {
             date: "2026-11-25T07:00:00Z".to_owned(),
             pull_request: Some("#7".to_owned()),
         };
-        let mut all = vec![render(&search, &SearchOutcome::Found(id('6')), Some(&culprit))];
+        let mut all = vec![render(&search, &CommitSearchOutcome::Found(id('6')), Some(&culprit))];
         let outcomes = [
-            SearchOutcome::OneOf(vec![id('5'), id('6')]),
-            SearchOutcome::EndMismatch(id('1')),
-            SearchOutcome::EndMismatch(id('9')),
-            SearchOutcome::EndSkipped(id('9')),
-            SearchOutcome::NoEndBuilds,
+            CommitSearchOutcome::OneOf(vec![id('5'), id('6')]),
+            CommitSearchOutcome::EndMismatch(id('1')),
+            CommitSearchOutcome::EndMismatch(id('9')),
+            CommitSearchOutcome::EndSkipped(id('9')),
+            CommitSearchOutcome::NoEndBuilds,
         ];
         all.extend(outcomes.map(|outcome| sentence(&search, &outcome)));
         let commit = |character| Commit {

@@ -90,6 +90,15 @@ pub struct Repository {
     dir: PathBuf,
 }
 
+/// Names of the good and the bad revision, as the user stated them.
+#[derive(Clone, Copy, Debug)]
+pub struct RevisionNames<'a> {
+    /// The good revision.
+    pub good: &'a str,
+    /// The bad revision.
+    pub bad: &'a str,
+}
+
 impl Repository {
     /// Opens the repository of a directory.
     ///
@@ -127,9 +136,9 @@ impl Repository {
         }
     }
 
-    /// Returns true if a commit is the other one or an ancestor of it.
-    pub fn is_ancestor(&self, ancestor: &str, of: &str) -> Result<bool, GitError> {
-        let arguments = ["merge-base", "--is-ancestor", ancestor, of];
+    /// Returns whether a commit is the other one or an ancestor of it.
+    pub fn is_ancestor(&self, ancestor: &str, descendant: &str) -> Result<bool, GitError> {
+        let arguments = ["merge-base", "--is-ancestor", ancestor, descendant];
         let output = self.run(&arguments)?;
         match output.status.code() {
             Some(0) => Ok(true),
@@ -139,7 +148,7 @@ impl Repository {
     }
 
     /// Returns the error for two commits neither of which is an ancestor of the other one.
-    pub fn unrelated(&self, (good, bad): (&str, &str)) -> GitError {
+    pub fn unrelated(&self, RevisionNames { good, bad }: RevisionNames<'_>) -> GitError {
         let is_shallow =
             self.read(&["rev-parse", "--is-shallow-repository"]).is_ok_and(|answer| answer == "true");
         let base = self.read(&["merge-base", good, bad]).ok().filter(|base| !base.is_empty());
@@ -205,9 +214,10 @@ impl Repository {
     /// Runs git and returns its trimmed standard output.
     pub(super) fn read(&self, arguments: &[&str]) -> Result<String, GitError> {
         let output = self.run(arguments)?;
-        match output.status.success() {
-            true => Ok(String::from_utf8_lossy(&output.stdout).trim_end().to_owned()),
-            false => Err(failed(arguments, &output)),
+        if output.status.success() {
+            Ok(String::from_utf8_lossy(&output.stdout).trim_end().to_owned())
+        } else {
+            Err(failed(arguments, &output))
         }
     }
 

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::culprit::Culprit;
-use super::search::{CommitSearch, SearchOutcome};
+use super::search::{CommitSearch, CommitSearchOutcome};
 use super::search_file::TestedCommit;
 use super::tries::Confidence;
 
@@ -51,16 +51,16 @@ impl CommitBisectResult {
     /// Describes the outcome of a search whose report is at a path; `None` if neither end builds.
     pub fn new(
         search: &CommitSearch,
-        outcome: &SearchOutcome,
+        outcome: &CommitSearchOutcome,
         culprit: Option<Culprit>,
         report: &Path,
     ) -> Option<Self> {
         let (outcome, commits) = match outcome {
-            SearchOutcome::Found(commit) => (CommitOutcome::Found, vec![commit.clone()]),
-            SearchOutcome::OneOf(commits) => (CommitOutcome::OneOf, commits.clone()),
-            SearchOutcome::EndMismatch(end) => (CommitOutcome::EndMismatch, vec![end.clone()]),
-            SearchOutcome::EndSkipped(end) => (CommitOutcome::EndInconclusive, vec![end.clone()]),
-            SearchOutcome::NoEndBuilds => return None,
+            CommitSearchOutcome::Found(commit) => (CommitOutcome::Found, vec![commit.clone()]),
+            CommitSearchOutcome::OneOf(commits) => (CommitOutcome::OneOf, commits.clone()),
+            CommitSearchOutcome::EndMismatch(end) => (CommitOutcome::EndMismatch, vec![end.clone()]),
+            CommitSearchOutcome::EndSkipped(end) => (CommitOutcome::EndInconclusive, vec![end.clone()]),
+            CommitSearchOutcome::NoEndBuilds => return None,
         };
         Some(Self {
             case: search.file.options.case.clone(),

@@ -1,6 +1,6 @@
 //! The search: which commit is tested next, and the outcome.
 
-use super::repository::{GitError, Repository};
+use super::repository::{GitError, Repository, RevisionNames};
 use super::search_file::{CommitResult, SearchFile, TestedCommit};
 use super::tries::{Confidence, Tries};
 use crate::bisect::Standing;
@@ -25,7 +25,7 @@ pub struct CommitSearch {
 
 /// The next step of a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum CommitSearchStep {
     /// Test a commit.
     Test {
         /// Id of the commit.
@@ -34,12 +34,12 @@ pub(super) enum Step {
         left: usize,
     },
     /// The search has ended.
-    Ended(SearchOutcome),
+    Done(CommitSearchOutcome),
 }
 
 /// Outcome of a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SearchOutcome {
+pub enum CommitSearchOutcome {
     /// The first commit with the standing of the newer end.
     Found(String),
     /// The first commit is one of these; all but the last were skipped.
@@ -53,11 +53,11 @@ pub enum SearchOutcome {
 }
 
 impl CommitSearch {
-    /// Returns the search between the ends in `file`. `names`: the good and the bad revision.
+    /// Returns the search between the ends in `file`. Errors name the ends by `names`.
     ///
     /// # Errors
     /// Neither end is an ancestor of the other one.
-    pub fn new(repository: Repository, file: SearchFile, names: (&str, &str)) -> Result<Self, GitError> {
+    pub fn new(repository: Repository, file: SearchFile, names: RevisionNames<'_>) -> Result<Self, GitError> {
         let (good, bad) = (file.options.good.clone(), file.options.bad.clone());
         if repository.is_ancestor(&good, &bad)? {
             return Ok(Self { repository, file, old: good, new: bad, old_standing: Standing::Good });
@@ -73,16 +73,21 @@ impl CommitSearch {
     ///
     /// # Errors
     /// git fails.
-    pub(super) fn next(&self) -> Result<Step, GitError> {
+    pub(super) fn next_step(&self) -> Result<CommitSearchStep, GitError> {
         let ends = [(&self.new, self.old_standing.opposite()), (&self.old, self.old_standing)];
         for (end, expected) in ends {
             match self.result(end) {
-                None => return Ok(Step::Test { commit: end.clone(), left: self.candidates()?.len() }),
+                None => {
+                    return Ok(CommitSearchStep::Test {
+                        commit: end.clone(),
+                        left: self.candidates()?.len(),
+                    });
+                }
                 Some(CommitResult::Judged { standing, .. }) if *standing != expected => {
-                    return Ok(Step::Ended(SearchOutcome::EndMismatch(end.clone())));
+                    return Ok(CommitSearchStep::Done(CommitSearchOutcome::EndMismatch(end.clone())));
                 }
                 Some(CommitResult::Inconclusive(_)) => {
-                    return Ok(Step::Ended(SearchOutcome::EndSkipped(end.clone())));
+                    return Ok(CommitSearchStep::Done(CommitSearchOutcome::EndSkipped(end.clone())));
                 }
                 Some(CommitResult::Judged { .. } | CommitResult::NotBuilt(_)) => {}
             }
@@ -90,26 +95,26 @@ impl CommitSearch {
         let is_not_built = |end: &&String| matches!(self.result(end), Some(CommitResult::NotBuilt(_)));
         match ends.map(|(end, _)| end).into_iter().filter(is_not_built).collect::<Vec<_>>()[..] {
             [] => self.next_between(),
-            [end] => Ok(Step::Ended(SearchOutcome::EndSkipped(end.clone()))),
-            _ => Ok(Step::Ended(SearchOutcome::NoEndBuilds)),
+            [end] => Ok(CommitSearchStep::Done(CommitSearchOutcome::EndSkipped(end.clone()))),
+            _ => Ok(CommitSearchStep::Done(CommitSearchOutcome::NoEndBuilds)),
         }
     }
 
     /// Returns the next step between two ends with the given standings.
-    fn next_between(&self) -> Result<Step, GitError> {
+    fn next_between(&self) -> Result<CommitSearchStep, GitError> {
         let candidates = self.candidates()?;
         let known_new = self.earliest_known_new().to_owned();
         if candidates.is_empty() {
-            return Ok(Step::Ended(SearchOutcome::Found(known_new)));
+            return Ok(CommitSearchStep::Done(CommitSearchOutcome::Found(known_new)));
         }
         let (untested, mut skipped): (Vec<_>, Vec<_>) =
             candidates.into_iter().partition(|commit| self.result(commit).is_none());
         if untested.is_empty() {
             skipped.push(known_new);
-            return Ok(Step::Ended(SearchOutcome::OneOf(skipped)));
+            return Ok(CommitSearchStep::Done(CommitSearchOutcome::OneOf(skipped)));
         }
-        let commit = untested[position(untested.len(), skipped.len())].clone();
-        Ok(Step::Test { commit, left: untested.len() })
+        let commit = untested[index_to_test(untested.len(), skipped.len())].clone();
+        Ok(CommitSearchStep::Test { commit, left: untested.len() })
     }
 
     /// Returns the commits that may be the result besides [`Self::earliest_known_new`], the best to
@@ -151,7 +156,7 @@ impl CommitSearch {
 /// The neighbours of a commit that does not build often do not build either. After `skipped` ones,
 /// the index is therefore somewhere else. Better candidates are preferred, as by git's `skip`
 /// (`skip_away` in git's bisect.c), but the choice is not random.
-fn position(untested: usize, skipped: usize) -> usize {
+fn index_to_test(untested: usize, skipped: usize) -> usize {
     let share = (skipped as f64 * GOLDEN_RATIO).fract().powf(1.5);
     ((untested as f64 * share) as usize).min(untested - 1)
 }
@@ -167,10 +172,10 @@ mod tests {
 
     #[test]
     fn candidates_away_from_skipped_ones_are_preferred() {
-        assert_eq!(position(40, 0), 0);
-        let after_skips: Vec<usize> = (1..=5).map(|skipped| position(40, skipped)).collect();
+        assert_eq!(index_to_test(40, 0), 0);
+        let after_skips: Vec<usize> = (1..=5).map(|skipped| index_to_test(40, skipped)).collect();
         assert_eq!(after_skips, [19, 4, 31, 12, 1]);
-        assert_eq!(position(1, 3), 0);
+        assert_eq!(index_to_test(1, 3), 0);
     }
 
     #[test]

@@ -6,13 +6,13 @@ use evictlab_report::RunDir;
 use evictlab_rules::KubeletVersion;
 use evictlab_runner::Interrupt;
 
-use super::build::BuildOutcome;
+use super::commit_build::BuildOutcome;
 use super::commit_builder::CommitBuilder;
 use super::commit_worker::{CommitBackend, CommitWorker};
 use super::error::CommitSearchError;
 use super::render::progress;
 use super::repository::{Commit, short};
-use super::search::{CommitSearch, SearchOutcome, Step};
+use super::search::{CommitSearch, CommitSearchOutcome, CommitSearchStep};
 use super::search_file::{CommitResult, TestedCommit};
 use super::tries::Tries;
 
@@ -39,7 +39,7 @@ impl<B: CommitBackend> CommitSearchRun<B> {
     pub async fn run(
         &mut self,
         print: &dyn Fn(&str) -> Result<(), B::Error>,
-    ) -> Result<SearchOutcome, B::Error> {
+    ) -> Result<CommitSearchOutcome, B::Error> {
         let searched = self.test_commits(print).await;
         let deleted = self.worker.backend().delete(&mut self.search.file.cluster).await;
         self.write_file()?;
@@ -51,12 +51,14 @@ impl<B: CommitBackend> CommitSearchRun<B> {
     async fn test_commits(
         &mut self,
         print: &dyn Fn(&str) -> Result<(), B::Error>,
-    ) -> Result<SearchOutcome, B::Error> {
+    ) -> Result<CommitSearchOutcome, B::Error> {
         loop {
-            let (id, left) = match self.search.next().map_err(CommitSearchError::Git)? {
-                Step::Ended(SearchOutcome::NoEndBuilds) => return Err(self.no_end_builds().into()),
-                Step::Ended(outcome) => return Ok(outcome),
-                Step::Test { commit, left } => (commit, left),
+            let (id, left) = match self.search.next_step().map_err(CommitSearchError::Git)? {
+                CommitSearchStep::Done(CommitSearchOutcome::NoEndBuilds) => {
+                    return Err(self.no_end_builds().into());
+                }
+                CommitSearchStep::Done(outcome) => return Ok(outcome),
+                CommitSearchStep::Test { commit, left } => (commit, left),
             };
             let commit = self.search.repository.commit(&id).map_err(CommitSearchError::Git)?;
             print(&progress(&self.search, &commit, left))?;

@@ -64,10 +64,8 @@ impl Worktree {
         let path = self.path.to_string_lossy();
         let arguments = ["worktree", "remove", "--force", "--force", &path];
         // git would remove the worktree to which a link leads.
-        let removed = match self.path.is_symlink() {
-            true => Ok(String::new()),
-            false => self.repository.read(&arguments),
-        };
+        let removed =
+            if self.path.is_symlink() { Ok(String::new()) } else { self.repository.read(&arguments) };
         if self.path.symlink_metadata().is_err() {
             // git did not know the worktree, or has removed it.
             return Ok(());

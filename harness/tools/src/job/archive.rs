@@ -76,10 +76,11 @@ impl PackedRun {
 
     fn pack_within(dir: &Path, limit: usize) -> io::Result<Self> {
         let compressed = compress(dir, usize::MAX)?;
-        match compressed.len() <= limit {
-            true => Ok(Self { compressed, without_evidence: false }),
+        if compressed.len() <= limit {
+            Ok(Self { compressed, without_evidence: false })
+        } else {
             // Files in the directory itself, and in `artifacts`.
-            false => Ok(Self { compressed: compress(dir, 2)?, without_evidence: true }),
+            Ok(Self { compressed: compress(dir, 2)?, without_evidence: true })
         }
     }
 
@@ -113,8 +114,8 @@ pub fn unpack(log: &str, dir: &Path) -> Result<bool, ArchiveError> {
     };
     let Some((id, expected, sum)) = lines().rev().find_map(end) else { return Ok(false) };
     let content = |line: &str| {
-        let (of, content) = line.split_once(' ')?;
-        (of == id && !content.contains(' ')).then(|| content.to_owned())
+        let (line_id, content) = line.split_once(' ')?;
+        (line_id == id && !content.contains(' ')).then(|| content.to_owned())
     };
     let found: Vec<String> = lines().filter_map(content).collect();
     if found.len() != expected {

@@ -137,7 +137,7 @@ mod tests {
     async fn a_namespace_with_objects_of_others_is_kept() {
         let cluster = Cluster::new(Options::new(0, Timestamp::UNIX_EPOCH, Vec::new())).unwrap();
         let client = Client::new(cluster.router(), "default");
-        let _driver = AbortOnDropHandle::new(tokio::spawn(async move { cluster.live().await }));
+        let _driver = AbortOnDropHandle::new(tokio::spawn(async move { cluster.drive().await }));
         let namespaces: Api<Namespace> = Api::all(client.clone());
         let labelled = json!({"metadata": {"name": "ci", "labels": {MANAGED_BY_LABEL: MANAGER}}});
         namespaces.create(&Default::default(), &serde_json::from_value(labelled).unwrap()).await.unwrap();
@@ -174,7 +174,7 @@ mod tests {
             ("metrics.k8s.io/v1beta1", "PodMetrics", "pods"),
         ];
         let resources_of = |version: &str| {
-            let of_version = RESOURCES.iter().filter(|(of, ..)| *of == version);
+            let of_version = RESOURCES.iter().filter(|(resource_version, ..)| *resource_version == version);
             let described = of_version.map(|(_, kind, name)| {
                 json!({"name": name, "singularName": "", "namespaced": true, "kind": kind, "verbs": ["list"]})
             });

@@ -70,9 +70,10 @@ impl JobWorker {
     /// The environment is not that of a pod of the Job, or the index is too large.
     pub fn of_this_pod(indexes: usize) -> Result<Self, JobWorkerError> {
         let index = JobIndex::of_this_pod()?;
-        match index.index < indexes {
-            true => Ok(Self { index, indexes }),
-            false => Err(JobWorkerError::TooLarge { indexes, index: index.index }),
+        if index.index < indexes {
+            Ok(Self { index, indexes })
+        } else {
+            Err(JobWorkerError::TooLarge { indexes, index: index.index })
         }
     }
 

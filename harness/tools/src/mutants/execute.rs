@@ -14,7 +14,7 @@ use evictlab_report::{Reports, VerdictCollector};
 use evictlab_runner::{Interrupt, RunRequest, run};
 use tokio::runtime::Builder;
 
-use super::matrix::CaseOutcome;
+use super::matrix::MutantCaseOutcome;
 
 /// Simulated time after which a case is ended.
 const TIMEOUT: Duration = Duration::from_secs(20 * 60);
@@ -57,15 +57,18 @@ impl Subject {
         &self,
         case: &Arc<LoadedCase>,
         catalog: &Arc<ImageCatalog>,
-    ) -> Result<CaseOutcome, MutantError> {
+    ) -> Result<MutantCaseOutcome, MutantError> {
         let runtime = Builder::new_current_thread().enable_all().start_paused(true).build()?;
         let result = runtime.block_on(self.run_in_runtime(case, catalog))?;
         runtime.shutdown_background();
         Ok(match result {
-            Some(result) => CaseOutcome { verdict: result.verdict, why: result.why.trim_end().to_owned() },
-            None => {
-                CaseOutcome { verdict: Verdict::Error, why: "the case ended without a verdict".to_owned() }
+            Some(result) => {
+                MutantCaseOutcome { verdict: result.verdict, why: result.why.trim_end().to_owned() }
             }
+            None => MutantCaseOutcome {
+                verdict: Verdict::Error,
+                why: "the case ended without a verdict".to_owned(),
+            },
         })
     }
 

@@ -8,14 +8,14 @@ use serde::Serialize;
 
 /// Result of a case on a kubelet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct CaseOutcome {
+pub struct MutantCaseOutcome {
     /// Verdict.
     pub verdict: Verdict,
     /// Reason for the verdict.
     pub why: String,
 }
 
-impl CaseOutcome {
+impl MutantCaseOutcome {
     /// Returns whether the case kills the mutant. A verdict other than `failed` does not.
     pub fn is_kill(&self) -> bool {
         self.verdict == Verdict::Failed
@@ -36,7 +36,7 @@ pub struct LeftOut {
     pub kubelet: String,
     /// Result on the sound kubelet.
     #[serde(flatten)]
-    pub outcome: CaseOutcome,
+    pub outcome: MutantCaseOutcome,
 }
 
 /// Mutant: a defect in a kubelet.
@@ -51,7 +51,7 @@ pub struct MutantRow {
     /// Label of the kubelet.
     pub kubelet: String,
     /// Results of the cases that were run, by `suite/case`.
-    pub outcomes: BTreeMap<String, CaseOutcome>,
+    pub outcomes: BTreeMap<String, MutantCaseOutcome>,
 }
 
 impl MutantRow {
@@ -123,7 +123,7 @@ impl Matrix {
     pub(super) fn count_kills(&mut self) {
         for case in &mut self.cases {
             let is_kill =
-                |mutant: &&MutantRow| mutant.outcomes.get(&case.case).is_some_and(CaseOutcome::is_kill);
+                |mutant: &&MutantRow| mutant.outcomes.get(&case.case).is_some_and(MutantCaseOutcome::is_kill);
             case.kills = self.mutants.iter().filter(is_kill).count();
         }
     }
@@ -133,8 +133,8 @@ impl Matrix {
 pub(super) mod tests {
     use super::*;
 
-    fn outcome(verdict: Verdict) -> CaseOutcome {
-        CaseOutcome { verdict, why: "why".to_owned() }
+    fn outcome(verdict: Verdict) -> MutantCaseOutcome {
+        MutantCaseOutcome { verdict, why: "why".to_owned() }
     }
 
     pub(in super::super) fn matrix() -> Matrix {

@@ -9,7 +9,7 @@ mod terminal;
 
 pub use defect_info::DefectInfo;
 pub use execute::{MutantError, Subject};
-pub use matrix::{CaseOutcome, CaseRow, LeftOut, Matrix, MutantRow};
+pub use matrix::{CaseRow, LeftOut, Matrix, MutantCaseOutcome, MutantRow};
 pub use page::page;
 pub use schedule::{MatrixOptions, run};
 pub use terminal::{list, summary};

@@ -3,7 +3,7 @@
 use evictlab_report::{html_document, search_field};
 use maud::{Markup, html};
 
-use super::matrix::{CaseOutcome, Matrix, MutantRow};
+use super::matrix::{Matrix, MutantCaseOutcome, MutantRow};
 
 const STYLE: &str = "
 body { max-width: none; }
@@ -64,7 +64,7 @@ fn row(mutant: &MutantRow, cases: &[&str]) -> Markup {
     }
 }
 
-fn cell(outcome: Option<&CaseOutcome>) -> Markup {
+fn cell(outcome: Option<&MutantCaseOutcome>) -> Markup {
     let Some(outcome) = outcome else { return html! { td {} } };
     let title = format!("{}: {}", outcome.verdict, outcome.why);
     match () {

@@ -11,7 +11,7 @@ use evictlab_cluster::images::ImageCatalog;
 use evictlab_embedded::{CgroupVersion, Defect};
 
 use super::execute::{MutantError, Subject, cgroup_of};
-use super::matrix::{CaseOutcome, CaseRow, LeftOut, Matrix, MutantRow};
+use super::matrix::{CaseRow, LeftOut, Matrix, MutantCaseOutcome, MutantRow};
 
 /// Mutants and cases to run.
 #[derive(Clone, Debug)]
@@ -60,7 +60,7 @@ pub fn run(options: &MatrixOptions, progress: &(dyn Fn(usize, usize) + Sync)) ->
 }
 
 /// Results on the sound kubelets, by case and kubelet.
-type Sound = Vec<(Arc<LoadedCase>, Kubelet, CaseOutcome)>;
+type Sound = Vec<(Arc<LoadedCase>, Kubelet, MutantCaseOutcome)>;
 
 fn sound_cases(options: &MatrixOptions) -> Result<Sound, MutantError> {
     let pairs = options
@@ -105,8 +105,10 @@ fn mutants<'a>(options: &'a MatrixOptions, sound: &'a Sound) -> Vec<Mutant<'a>> 
     for kubelet in &options.kubelets {
         let applicable = options.defects.iter().filter(|defect| defect.applies_to(&kubelet.version));
         for defect in applicable {
-            let passing = sound.iter().filter(|(case, of, outcome)| {
-                of.label == kubelet.label && outcome.is_sound() && cgroup_of(case) == cgroup_for(*defect)
+            let passing = sound.iter().filter(|(case, case_kubelet, outcome)| {
+                case_kubelet.label == kubelet.label
+                    && outcome.is_sound()
+                    && cgroup_of(case) == cgroup_for(*defect)
             });
             let cases = passing.map(|(case, _, _)| case).collect();
             mutants.push(Mutant { defect: *defect, kubelet, cases });
@@ -142,7 +144,11 @@ impl Mutant<'_> {
         Ok(row)
     }
 
-    fn outcome(&self, case: &Arc<LoadedCase>, options: &MatrixOptions) -> Result<CaseOutcome, MutantError> {
+    fn outcome(
+        &self,
+        case: &Arc<LoadedCase>,
+        options: &MatrixOptions,
+    ) -> Result<MutantCaseOutcome, MutantError> {
         let subject = Subject {
             kubelet: self.kubelet.clone(),
             cgroup: cgroup_for(self.defect),

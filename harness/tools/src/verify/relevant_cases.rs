@@ -11,10 +11,7 @@ pub fn relevant_cases(cases: Vec<Arc<LoadedCase>>, issues: &[Upstream]) -> Vec<A
         let mut bugs = case.case.known_bugs.iter().filter_map(|bug| bug.upstream.as_ref());
         bugs.any(|bug| issues.contains(bug))
     };
-    match cases.iter().any(has_known_bug) {
-        true => cases.into_iter().filter(has_known_bug).collect(),
-        false => cases,
-    }
+    if cases.iter().any(has_known_bug) { cases.into_iter().filter(has_known_bug).collect() } else { cases }
 }
 
 #[cfg(test)]

@@ -71,7 +71,7 @@ impl Report for VerifyReport {
     }
 
     fn on_event(&mut self, event: &RunEvent, _run: &RunState) -> Result<(), ReportError> {
-        match &event.what {
+        match &event.kind {
             RunEventKind::RunStarted { cases, model, evictlab, .. } => {
                 let is_compared = |info: &&CaseInfo| {
                     self.cases.as_ref().is_none_or(|all| all.contains(&info.suite_and_case()))

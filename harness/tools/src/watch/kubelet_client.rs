@@ -44,6 +44,12 @@ pub(super) async fn query(client: &Client, node: &str) -> Result<KubeletSnapshot
 }
 
 impl QueryError {
+    /// Returns whether the kubelet has started and has not measured its node yet (`stats provider`
+    /// of cAdvisor in the kubelet: `failed to get root cgroup stats`).
+    pub(super) fn is_without_statistics(&self) -> bool {
+        matches!(self, Self::Kubelet(reason) if reason.contains("failed to get root cgroup stats"))
+    }
+
     fn from_node_error(error: &NodeError) -> Self {
         match error {
             NodeError::Api { source, .. } => match **source {
@@ -51,6 +57,23 @@ impl QueryError {
                 _ => Self::ApiServer(api_error_message(source)),
             },
             other => Self::Kubelet(other.to_string()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kubelet_that_has_just_started_is_without_statistics() {
+        let starting = r#"Internal Error: failed to get root cgroup stats: unknown container "/""#;
+        for (error, expected) in [
+            (QueryError::Kubelet(starting.to_owned()), true),
+            (QueryError::Kubelet("no answer within 15 s".to_owned()), false),
+            (QueryError::ApiServer(starting.to_owned()), false),
+        ] {
+            assert_eq!(error.is_without_statistics(), expected, "{error}");
         }
     }
 }

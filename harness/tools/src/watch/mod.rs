@@ -3,6 +3,7 @@
 
 mod bounded_set;
 mod change;
+mod contexts;
 mod eviction;
 mod focus;
 mod keyboard;
@@ -25,6 +26,7 @@ mod tests;
 mod view;
 mod watches;
 
+pub use contexts::context_names;
 pub use keyboard::{Key, Keyboard};
 pub use metrics::{MetricsRequests, serve_metrics};
 pub use node::NodeView;

@@ -23,8 +23,8 @@ pub(super) struct ColumnWidths {
 
 impl ColumnWidths {
     pub(crate) fn of(state: &WatchState) -> Self {
-        let widest = |of: fn(&NodeView) -> &str| {
-            state.nodes.values().map(|view| of(view).chars().count()).max().unwrap_or(0)
+        let widest = |cell: fn(&NodeView) -> &str| {
+            state.nodes.values().map(|view| cell(view).chars().count()).max().unwrap_or(0)
         };
         Self { node: widest(|view| &view.name), kubelet: widest(|view| &view.kubelet) }
     }

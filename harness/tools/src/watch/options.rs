@@ -30,7 +30,7 @@ impl WatchOptions {
 /// Presentation of a watch.
 #[derive(Clone, Debug)]
 pub struct ViewOptions {
-    /// True if to redraw and to use colours.
+    /// True if to redraw and to use colors.
     pub terminal: TerminalCaps,
     /// Number of pods listed for each node.
     pub pods: usize,

@@ -76,10 +76,9 @@ fn against_request(measure: &RequestComparison, resource: Resource) -> String {
 /// Inodes have no requests, but the kubelet subtracts the request in bytes from the inode count.
 fn inodes(measure: &RequestComparison) -> String {
     let uses = format!("uses {}", amount(measure.usage.value(), Resource::Inodes));
-    match measure.request.is_zero() {
-        true => uses,
-        false => {
-            format!("{uses}, minus its request of {} bytes of ephemeral-storage", measure.request.value())
-        }
+    if measure.request.is_zero() {
+        uses
+    } else {
+        format!("{uses}, minus its request of {} bytes of ephemeral-storage", measure.request.value())
     }
 }

@@ -89,9 +89,10 @@ pub(super) fn rank(
 fn exempt_pod(active: &WatchedPod) -> ExemptPod {
     let pod = &active.pod;
     // A static pod is visible in the API as its mirror pod.
-    let reason = match pod.metadata.annotations.contains_key("kubernetes.io/config.mirror") {
-        true => "static pod".to_owned(),
-        false => format!("priority {}", pod.priority()),
+    let reason = if pod.metadata.annotations.contains_key("kubernetes.io/config.mirror") {
+        "static pod".to_owned()
+    } else {
+        format!("priority {}", pod.priority())
     };
     ExemptPod { pod: active.name(), uid: pod.metadata.uid.clone(), reason }
 }

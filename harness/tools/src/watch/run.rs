@@ -19,7 +19,7 @@ use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{Receiver, Sender, UnboundedReceiver, channel};
 use tokio::sync::oneshot;
 use tokio::task::spawn;
-use tokio::time::{MissedTickBehavior, interval, sleep};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -43,6 +43,11 @@ const MAX_PARALLEL_QUERIES: usize = 32;
 /// Time between two checks for added and removed nodes.
 const NODE_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
+/// Maximum time that a single inspection waits for the first statistics of new kubelets.
+const FIRST_STATISTICS_TIMEOUT: Duration = Duration::from_secs(10);
+/// Time between two queries of a kubelet without statistics.
+const RETRY_INTERVAL: Duration = Duration::from_millis(500);
+
 /// Errors of a watch.
 #[derive(Debug, thiserror::Error)]
 pub enum WatchError {
@@ -54,7 +59,8 @@ pub enum WatchError {
     Output(#[from] io::Error),
 }
 
-/// Queries each node once and returns the nodes by name.
+/// Queries each node once and returns the nodes by name. Waits up to 10 s for the first statistics
+/// of kubelets that have just started.
 ///
 /// # Errors
 ///
@@ -63,9 +69,10 @@ pub enum WatchError {
 pub async fn inspect(client: &ClusterClient, options: &WatchOptions) -> Result<Vec<NodeView>, ExistingError> {
     client.permits(&READ_PERMISSIONS).await?;
     let nodes = select_nodes(client, options).await?;
+    let until = Instant::now() + FIRST_STATISTICS_TIMEOUT;
     let inspect = |node| {
         let (client, signal) = (client.clone(), options.signal);
-        AbortOnDropHandle::new(spawn(async move { inspect_node(&client, &node, signal).await }))
+        AbortOnDropHandle::new(spawn(async move { inspect_node(&client, &node, signal, until).await }))
     };
     let views = stream::iter(nodes).map(inspect).buffer_unordered(MAX_PARALLEL_QUERIES);
     let views = views.map(|ended| ended.unwrap_or_else(|error| resume_unwind(error.into_panic())));
@@ -79,11 +86,29 @@ async fn inspect_node(
     client: &ClusterClient,
     node: &ApiNode,
     signal: Signal,
+    until: Instant,
 ) -> Result<NodeView, ExistingError> {
     let name = node.name_any();
-    let (pods, snapshot) = join(client.pods_on(&name), query(&client.client, &name)).await;
+    let (pods, snapshot) =
+        join(client.pods_on(&name), query_with_statistics(&client.client, &name, until)).await;
     let pods = PodIndex::of(&pods?).pods_on(&name);
     Ok(first_view(node, &pods, snapshot.as_ref(), signal))
+}
+
+/// Queries a kubelet until it has statistics, up to a time.
+async fn query_with_statistics(
+    client: &Client,
+    node: &str,
+    until: Instant,
+) -> Result<KubeletSnapshot, QueryError> {
+    loop {
+        let result = query(client, node).await;
+        let is_new = result.as_ref().is_err_and(QueryError::is_without_statistics);
+        if !is_new || Instant::now() >= until {
+            return result;
+        }
+        sleep(RETRY_INTERVAL).await;
+    }
 }
 
 /// Returns the view of a node of which no eviction was seen yet.

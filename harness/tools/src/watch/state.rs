@@ -194,12 +194,11 @@ impl WatchState {
     /// Clears old denials: a working watch sends nothing until an object changes.
     pub(crate) fn watches_recovered(&mut self, at: Timestamp) -> Vec<WatchChange> {
         let expired = |(_, last): &(String, Timestamp)| at.duration_since(*last) > DENIAL_EXPIRY;
-        let of: Vec<&'static str> =
-            self.denied.iter().filter(|(_, last)| expired(last)).map(|(of, _)| *of).collect();
+        let recovered: Vec<&'static str> =
+            self.denied.iter().filter(|(_, last)| expired(last)).map(|(resource, _)| *resource).collect();
         self.denied.retain(|_, last| !expired(last));
-        of.iter()
-            .map(|of| change(at, "", ChangeKind::ServerRecovered, format!("watch on {of} works again")))
-            .collect()
+        let text = |resource: &&str| format!("watch on {resource} works again");
+        recovered.iter().map(|resource| change(at, "", ChangeKind::ServerRecovered, text(resource))).collect()
     }
 }
 
@@ -273,9 +272,10 @@ fn describe_top_candidate(now: &Reading) -> String {
 fn describe_thresholds(now: &Reading) -> String {
     let all: Vec<String> =
         now.thresholds.iter().map(|status| format!("{} {}", status.kind(), status.configured)).collect();
-    match all.is_empty() {
-        true => format!("{}: none", now.signal),
-        false => format!("{}: {}", now.signal, all.join(", ")),
+    if all.is_empty() {
+        format!("{}: none", now.signal)
+    } else {
+        format!("{}: {}", now.signal, all.join(", "))
     }
 }
 

@@ -406,7 +406,7 @@ fn compares_evictions_with_the_ranking() {
 }
 
 fn plain(pods: usize) -> ViewOptions {
-    ViewOptions { terminal: TerminalCaps { live: false, colour: false }, pods, title: "lab".to_owned() }
+    ViewOptions { terminal: TerminalCaps { live: false, color: false }, pods, title: "lab".to_owned() }
 }
 
 /// Returns a table without its first line, which contains the time.
@@ -485,7 +485,7 @@ fn fits_terminals_of_any_size() {
 #[test]
 fn redraws_the_table_below_the_log() {
     let mut fixture = Fixture::new().memory("hog", 300, 20).memory("small", 9, 10);
-    let options = ViewOptions { terminal: TerminalCaps { live: true, colour: true }, ..plain(5) };
+    let options = ViewOptions { terminal: TerminalCaps { live: true, color: true }, ..plain(5) };
     let size = || Some((terminal_size::Width(100), terminal_size::Height(20)));
     let mut state = WatchState::default();
     let mut out = Vec::new();
@@ -518,7 +518,7 @@ fn redraws_the_table_below_the_log() {
 #[test]
 fn the_table_is_redrawn_after_the_clock_was_set_back() {
     let mut fixture = Fixture::new().memory("hog", 300, 20);
-    let options = ViewOptions { terminal: TerminalCaps { live: true, colour: false }, ..plain(5) };
+    let options = ViewOptions { terminal: TerminalCaps { live: true, color: false }, ..plain(5) };
     let mut state = WatchState::default();
     let mut out = Vec::new();
     let mut watch_view = WatchView::new(&mut out, || None, options);

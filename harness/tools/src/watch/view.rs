@@ -42,7 +42,7 @@ impl<W: Write> WatchView<W> {
     /// corrupt the live table.
     pub fn new(out: W, size: fn() -> Option<(Width, Height)>, options: ViewOptions) -> Self {
         let focus = Focus::default();
-        Self { screen: Screen::new(out, options.terminal.colour), size, options, focus, drawn: None }
+        Self { screen: Screen::new(out, options.terminal.color), size, options, focus, drawn: None }
     }
 
     /// Shows a line with the keys, and the selection that they make.
@@ -73,12 +73,11 @@ impl<W: Write> WatchView<W> {
 
     /// Shows the initial state.
     pub(super) fn start(&mut self, state: &WatchState, now: Timestamp) -> io::Result<()> {
-        match self.options.terminal.live {
-            true => self.draw("", state, now),
-            false => {
-                let text = self.table(state, now);
-                self.screen.draw(&text, Vec::new(), usize::MAX)
-            }
+        if self.options.terminal.live {
+            self.draw("", state, now)
+        } else {
+            let text = self.table(state, now);
+            self.screen.draw(&text, Vec::new(), usize::MAX)
         }
     }
 
@@ -93,10 +92,12 @@ impl<W: Write> WatchView<W> {
         // The live table shows the first candidate.
         let logged = changes.iter().filter(|change| !live || change.kind != ChangeKind::TopCandidateChanged);
         let above: String = logged.map(|change| self.text(&log_line(change, state))).collect();
-        match live {
-            true => self.draw(&above, state, now),
-            false if above.is_empty() => Ok(()),
-            false => self.screen.draw(&above, Vec::new(), usize::MAX),
+        if live {
+            self.draw(&above, state, now)
+        } else if above.is_empty() {
+            Ok(())
+        } else {
+            self.screen.draw(&above, Vec::new(), usize::MAX)
         }
     }
 
@@ -131,7 +132,7 @@ impl<W: Write> WatchView<W> {
     }
 
     fn text(&self, line: &Line) -> String {
-        line.text(self.options.terminal.colour).trim_end().to_owned() + "\n"
+        line.text(self.options.terminal.color).trim_end().to_owned() + "\n"
     }
 }
 
@@ -205,9 +206,10 @@ fn selected_list(
     let first = first_visible(state.nodes.len(), place, headers);
     let mut lines = Vec::new();
     for view in state.nodes.values().skip(first).take(headers) {
-        match view.name == selected.name {
-            true => lines.extend(opened.iter().enumerate().map(|(nth, line)| line.clone().marked(nth == 0))),
-            false => lines.push(node_header(view, widths, now).marked(false)),
+        if view.name == selected.name {
+            lines.extend(opened.iter().enumerate().map(|(nth, line)| line.clone().marked(nth == 0)))
+        } else {
+            lines.push(node_header(view, widths, now).marked(false))
         }
     }
     lines.truncate(room);

@@ -63,11 +63,10 @@ fn list(known: &[&str]) -> String {
 
 /// Advice for linker errors about a missing static C library.
 fn help(output: &str) -> &'static str {
-    match output.contains("-lc") || output.contains("crt1.o") {
-        true => {
-            "\nhelp: install a static C library (Debian: libc6-dev, Fedora: glibc-static), or name another target: `evictlab image build --target TARGET`"
-        }
-        false => "",
+    if output.contains("-lc") || output.contains("crt1.o") {
+        "\nhelp: install a static C library (Debian: libc6-dev, Fedora: glibc-static), or name another target: `evictlab image build --target TARGET`"
+    } else {
+        ""
     }
 }
 

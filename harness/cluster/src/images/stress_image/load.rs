@@ -29,8 +29,5 @@ pub async fn load(docker: &Docker, archive: &Path) -> Result<(), LoadError> {
         output.push_str(&message.stream.unwrap_or_default());
     }
     // An image of this name may have existed before, so only the output shows what was loaded.
-    match output.contains(NAME) {
-        true => Ok(()),
-        false => Err(LoadError::WrongImage { path }),
-    }
+    if output.contains(NAME) { Ok(()) } else { Err(LoadError::WrongImage { path }) }
 }

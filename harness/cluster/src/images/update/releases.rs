@@ -67,10 +67,7 @@ pub fn node_images(document: &str) -> Result<BTreeMap<KubeletVersion, NodeImage>
             }
         }
     }
-    match images.is_empty() {
-        true => Err(ReleasesError::NoImages { releases: releases.len() }),
-        false => Ok(images),
-    }
+    if images.is_empty() { Err(ReleasesError::NoImages { releases: releases.len() }) } else { Ok(images) }
 }
 
 /// Returns the images in the lists of release notes. Notes also name images elsewhere, for instance

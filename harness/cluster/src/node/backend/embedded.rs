@@ -28,34 +28,34 @@ pub struct EmbeddedNode {
 }
 
 impl EmbeddedNode {
-    /// Runs an operation on the model of the node. `name` is its verb phrase.
-    fn with<T>(
+    /// Runs `work` on the model of the node. `operation` is its verb phrase.
+    fn with_node<T>(
         &self,
-        name: &'static str,
-        operation: impl FnOnce(&mut Node, &mut SimContext) -> T,
+        operation: &'static str,
+        work: impl FnOnce(&mut Node, &mut SimContext) -> T,
     ) -> Result<T, NodeError> {
-        let result = self.cluster.with_node(&self.node, operation);
-        result.ok_or_else(|| NodeError::NoSuchNode { operation: name, node: self.node.clone() })
+        let result = self.cluster.with_node(&self.node, work);
+        result.ok_or_else(|| NodeError::NoSuchNode { operation, node: self.node.clone() })
     }
 
     pub(super) fn configure(&self, changes: &Map<String, Value>) -> Result<(), ConfigureError> {
-        Ok(self.with("configure the kubelet", |node, ctx| {
+        Ok(self.with_node("configure the kubelet", |node, ctx| {
             node.kubelet.configure(changes, Housekeeping::Fast, ctx)
         })?)
     }
 
     pub(super) fn restart_kubelet(&self) -> Result<(), NodeError> {
-        self.with("restart the kubelet", |node, ctx| node.kubelet.restart(ctx))
+        self.with_node("restart the kubelet", |node, ctx| node.kubelet.restart(ctx))
     }
 
     pub(super) fn has_short_housekeeping_interval(&self) -> Result<bool, NodeError> {
-        self.with("read the housekeeping interval", |node, _| {
+        self.with_node("read the housekeeping interval", |node, _| {
             node.kubelet.housekeeping() == Housekeeping::Fast
         })
     }
 
     pub(super) fn restore_config(&self) -> Result<(), NodeError> {
-        self.with("restore the kubelet configuration", |node, ctx| node.kubelet.restore(ctx))
+        self.with_node("restore the kubelet configuration", |node, ctx| node.kubelet.restore_config(ctx))
     }
 
     pub(super) fn set_up_file_systems(&self, wanted: NodeFileSystems) -> Result<(), NodeError> {
@@ -64,11 +64,11 @@ impl EmbeddedNode {
             inodes: wanted.imagefs_inodes,
             has_layers: !wanted.has_split_layers,
         };
-        self.with("set up file systems", |node, ctx| node.set_imagefs(Some(imagefs), ctx))
+        self.with_node("set up file systems", |node, ctx| node.set_imagefs(Some(imagefs), ctx))
     }
 
     pub(super) fn restore_file_systems(&self) -> Result<bool, NodeError> {
-        self.with("restore the file systems", |node, ctx| {
+        self.with_node("restore the file systems", |node, ctx| {
             let has_imagefs = node.machine.imagefs().is_some();
             if has_imagefs {
                 node.set_imagefs(None, ctx);
@@ -78,17 +78,17 @@ impl EmbeddedNode {
     }
 
     pub(super) fn reserve_huge_pages(&self, bytes: u64) -> Result<(), NodeError> {
-        self.with("reserve huge pages", |node, ctx| node.reserve_huge_pages(bytes, ctx))
+        self.with_node("reserve huge pages", |node, ctx| node.reserve_huge_pages(bytes, ctx))
     }
 
     pub(super) fn kubelet_log(&self, since: Timestamp) -> Result<Vec<String>, NodeError> {
-        self.with("read the kubelet log", |node, ctx| {
+        self.with_node("read the kubelet log", |node, ctx| {
             node.kubelet.log_since(ctx.time_at(since)).map(str::to_owned).collect()
         })
     }
 
     pub(super) fn log_tail(&self) -> Result<String, NodeError> {
-        self.with("read the kubelet log", |node, _| {
+        self.with_node("read the kubelet log", |node, _| {
             let last = node.kubelet.log_since(Time::ZERO).rev().take(LOG_TAIL_LINES);
             let mut lines: Vec<&str> = last.collect();
             lines.reverse();
@@ -97,20 +97,20 @@ impl EmbeddedNode {
     }
 
     pub(super) fn host_memory(&self) -> Result<u64, NodeError> {
-        self.with("read the available memory", |node, _| {
+        self.with_node("read the available memory", |node, _| {
             let used = node.machine.memory(&Cgroup::Root).map_or(0, |used| used.working_set);
             node.machine.memory_total().saturating_sub(used)
         })
     }
 
     pub(super) fn limit_memory(&self, bytes: Option<u64>) -> Result<(), NodeError> {
-        self.with("limit the memory", |node, _| node.machine.limit_memory(&Cgroup::Root, bytes))
+        self.with_node("limit the memory", |node, _| node.machine.limit_memory(&Cgroup::Root, bytes))
     }
 
     /// Pauses or resumes the node by stopping or starting its kubelet. Containers continue, which
     /// is not observable while the kubelet is stopped.
     pub(super) fn set_paused(&self, paused: bool) -> Result<(), NodeError> {
-        self.with("stop or start the kubelet", |node, ctx| match (paused, node.kubelet.is_running()) {
+        self.with_node("stop or start the kubelet", |node, ctx| match (paused, node.kubelet.is_running()) {
             (true, _) => node.kubelet.stop(),
             (false, false) => node.kubelet.restart(ctx),
             (false, true) => {}
@@ -118,7 +118,7 @@ impl EmbeddedNode {
     }
 
     pub(super) fn replace_static_pods(&self, pods: &[Value]) -> Result<(), NodeError> {
-        let replaced = self.with("replace the static pods", |node, ctx| {
+        let replaced = self.with_node("replace the static pods", |node, ctx| {
             for name in node.static_pod_names(STATIC_POD) {
                 node.static_pod(&name, None, ctx)?;
             }
@@ -130,10 +130,10 @@ impl EmbeddedNode {
 
     /// Runs a command in a container, in simulated time.
     pub(super) async fn exec(&self, container: &str, command: &[String]) -> Result<ExecOutput, NodeError> {
-        let started = self.with("run a command", |node, ctx| node.exec(container, command, ctx))?;
+        let started = self.with_node("run a command", |node, ctx| node.exec(container, command, ctx))?;
         let id = started.map_err(|error| NodeError::exec(container, command, error.to_string()))?;
         loop {
-            if let Some(result) = self.with("run a command", |node, _| node.machine.take_exec(id))? {
+            if let Some(result) = self.with_node("run a command", |node, _| node.machine.take_exec(id))? {
                 let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
                 let (stdout, stderr) = (text(&result.stdout), text(&result.stderr));
                 return Ok(ExecOutput { code: i64::from(result.code), stdout, stderr });
@@ -143,15 +143,15 @@ impl EmbeddedNode {
     }
 
     pub(super) fn load_image(&self, image: &str) -> Result<(), NodeError> {
-        self.with("load an image", |node, _| node.kubelet.load_image(image))
+        self.with_node("load an image", |node, _| node.kubelet.load_image(image))
     }
 
     pub(super) fn add_image(&self, image: &str, bytes: u64) -> Result<(), NodeError> {
-        self.with("add an image", |node, _| node.kubelet.add_image(image, bytes))
+        self.with_node("add an image", |node, _| node.kubelet.add_image(image, bytes))
     }
 
     pub(super) fn remove_images(&self, prefix: &str) -> Result<(), NodeError> {
-        self.with("remove images", |node, _| node.kubelet.remove_images(prefix))
+        self.with_node("remove images", |node, _| node.kubelet.remove_images(prefix))
     }
 
     pub(super) fn inject_faults(&self, faults: &[Fault], namespace: &str) {
@@ -182,7 +182,7 @@ mod tests {
     #[tokio::test]
     async fn static_pods_are_replaced_whatever_their_number() {
         let node = node("worker");
-        let count = || node.with("count", |node, _| node.static_pod_names(STATIC_POD).len()).unwrap();
+        let count = || node.with_node("count", |node, _| node.static_pod_names(STATIC_POD).len()).unwrap();
         let pod = json!({"kind": "Pod", "metadata": {"name": "web"}});
         for number in [20, 3, 0] {
             node.replace_static_pods(&vec![pod.clone(); number]).unwrap();
@@ -196,7 +196,7 @@ mod tests {
         for _ in 0..LOG_TAIL_LINES {
             node.restart_kubelet().unwrap();
             // Each start of the kubelet is logged.
-            let seconds = tokio::time::timeout(Duration::from_secs(10), node.cluster.live()).await;
+            let seconds = tokio::time::timeout(Duration::from_secs(10), node.cluster.drive()).await;
             seconds.unwrap_err();
         }
         let all = node.kubelet_log(Timestamp::MIN).unwrap();

@@ -101,7 +101,7 @@ mod tests {
     async fn a_pull_that_leaves_a_node_short_of_disk_is_stopped() {
         let cluster = Cluster::new(Options::new(0, Timestamp::UNIX_EPOCH, Vec::new())).unwrap();
         let server = Client::new(cluster.router(), "default");
-        let _driver = AbortOnDropHandle::new(tokio::spawn(async move { cluster.live().await }));
+        let _driver = AbortOnDropHandle::new(tokio::spawn(async move { cluster.drive().await }));
         let left = Arc::new(std::sync::atomic::AtomicU64::new(8 << 30));
         let service = tower::service_fn(move |request: http::Request<Body>| {
             let (server, left) = (server.clone(), left.clone());

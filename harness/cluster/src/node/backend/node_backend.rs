@@ -1,8 +1,7 @@
-//! The machine under a node, by the backend of its cluster.
+//! Operations on a node, by the backend of its cluster.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use evictlab_fault::Fault;
 use jiff::Timestamp;
@@ -16,11 +15,9 @@ use crate::images::{UNUSED_IMAGES, unused_image_name};
 use crate::node::error::{ConfigureError, NodeError};
 use crate::node::external::ExternalNode;
 use crate::node::file_systems::{FileSystemsError, NodeFileSystems};
+use crate::node::limits::EXEC_TIMEOUT;
 
-/// Time limit of a command in a container.
-const EXEC_TIMEOUT: Duration = Duration::from_secs(60);
-
-/// The machine under a node, as the backend of its cluster can reach it.
+/// A node as the backend of its cluster can reach it, beside the API server.
 #[derive(Clone)]
 pub enum NodeBackend {
     /// A modelled node.
@@ -32,12 +29,12 @@ pub enum NodeBackend {
 }
 
 impl NodeBackend {
-    /// The container of a kind node on the file system of the host.
+    /// Returns the backend of a kind node on the file system of the host, by its container.
     pub fn of_container(docker: &Docker, container: &str) -> Self {
         Self::Kind(KindNode { node: container.to_owned(), docker: docker.clone(), own_disk: false })
     }
 
-    /// Restrictions of a node that evictlab does not manage; `None` for a managed node.
+    /// Returns the restrictions of a node that evictlab does not manage; `None` for a managed node.
     pub fn external(&self) -> Option<&ExternalNode> {
         match self {
             Self::Embedded(_) | Self::Kind(_) => None,
@@ -56,7 +53,7 @@ impl NodeBackend {
         }
     }
 
-    /// Images that the node could not pull, with the reasons.
+    /// Returns the images that the node could not pull, with the reasons.
     pub fn unavailable_images(&self) -> BTreeMap<String, String> {
         match self {
             Self::Embedded(_) | Self::Kind(_) => BTreeMap::new(),
@@ -128,7 +125,7 @@ impl NodeBackend {
     }
 
     /// Restores the original file systems with their images, and restarts the kubelet. Returns
-    /// `false` if the node has no others.
+    /// `false` if the node has its original file systems.
     pub async fn restore_file_systems(&self) -> Result<bool, NodeError> {
         match self {
             Self::Embedded(node) => node.restore_file_systems(),
@@ -154,7 +151,8 @@ impl NodeBackend {
         }
     }
 
-    /// Lines of the kubelet log since a point in time; `None` if the log is not accessible.
+    /// Returns the lines of the kubelet log since a point in time; `None` if the log is not
+    /// accessible. Of a kind node, only the last ones are read.
     pub async fn kubelet_log(&self, since: Timestamp) -> Result<Option<Vec<String>>, NodeError> {
         match self {
             Self::Embedded(node) => node.kubelet_log(since).map(Some),
@@ -163,7 +161,7 @@ impl NodeBackend {
         }
     }
 
-    /// Last lines of the kubelet log, for error messages.
+    /// Returns the last lines of the kubelet log, for error messages.
     pub async fn log_tail(&self) -> Result<String, NodeError> {
         match self {
             Self::Embedded(node) => node.log_tail(),
@@ -172,7 +170,7 @@ impl NodeBackend {
         }
     }
 
-    /// Available memory of the host under the node, in bytes.
+    /// Returns the available memory of the host under the node, in bytes.
     pub async fn host_memory(&self) -> Result<u64, NodeError> {
         match self {
             Self::Embedded(node) => node.host_memory(),
@@ -190,8 +188,8 @@ impl NodeBackend {
         }
     }
 
-    /// Free bytes of the host's disk that holds the node's own file systems; `None` if the node has
-    /// the disk of its machine.
+    /// Returns the free bytes of the host's disk that holds the node's own file systems; `None` if
+    /// the node has the disk of its machine.
     pub async fn host_disk(&self) -> Result<Option<u64>, NodeError> {
         match self {
             Self::Kind(node) => node.host_disk().await.map(Some),
@@ -245,8 +243,8 @@ impl NodeBackend {
         }
     }
 
-    /// Puts an image of this size on the node, which no container uses, unless the node has one of
-    /// the size. The kubelet may delete it.
+    /// Adds an unused image of this size, unless the node already has one. The kubelet may delete
+    /// the image.
     ///
     /// # Errors
     /// The image could not be imported, or the node is not managed by evictlab.

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::apiserver::objects::{
     check_preconditions, control_plane_version, find, increment_generation, replace,
 };
-use crate::apiserver::options::{DeleteOptions, Deleted, ObjectPath};
+use crate::apiserver::options::{DeleteOptions, DeleteResult, ObjectPath};
 use crate::apiserver::status::Status;
 use crate::context::SimContext;
 use crate::resource::{Kind, ObjectExt};
@@ -19,14 +19,14 @@ pub(in crate::apiserver) fn delete(
     namespace: &str,
     name: &str,
     options: &DeleteOptions,
-) -> Result<Deleted, Status> {
+) -> Result<DeleteResult, Status> {
     let mut pod = Value::clone(&*find(ctx, ObjectPath { kind: Kind::Pod, namespace, name })?);
     check_preconditions(Kind::Pod, name, &pod, &options.preconditions)?;
     let pending: Option<u64> = pod.metadata().read("deletionGracePeriodSeconds");
     let grace = match (pending, options.grace) {
         // A pending grace period can only be shortened.
         (Some(pending), Some(requested)) if requested < pending => requested,
-        (Some(_), _) => return Ok(Deleted::Object(pod.into())),
+        (Some(_), _) => return Ok(DeleteResult::Object(pod.into())),
         (None, requested) => initial_grace(&pod, requested),
     };
     let deletion_time = match pending {
@@ -39,13 +39,13 @@ pub(in crate::apiserver) fn delete(
         increment_generation(&mut pod);
     }
     if options.dry_run {
-        return Ok(Deleted::Object(pod.into()));
+        return Ok(DeleteResult::Object(pod.into()));
     }
     if grace == 0 && pod.finalizers().next().is_none() {
         let removed = ctx.store.remove(Kind::Pod, namespace, name);
-        return Ok(Deleted::Object(removed.unwrap_or_else(|| pod.into())));
+        return Ok(DeleteResult::Object(removed.unwrap_or_else(|| pod.into())));
     }
-    replace(ctx, Kind::Pod, name, pod).map(Deleted::Object)
+    replace(ctx, Kind::Pod, name, pod).map(DeleteResult::Object)
 }
 
 /// Removes a pod whose containers its kubelet has cleaned up. Pods with another uid and pods with

@@ -66,12 +66,11 @@ pub(in crate::apiserver) fn validate_resize(
     }
     if has_pod_level_resources(new) || has_pod_level_resources(old) {
         if !control_plane.at_least(36) {
-            let detail = match control_plane.at_least(35) {
-                true => {
-                    "resize of pods with pod-level resources is forbidden when \
+            let detail = if control_plane.at_least(35) {
+                "resize of pods with pod-level resources is forbidden when \
                      InPlacePodLevelResourcesVerticalScalingEnabled feature gate is disabled"
-                }
-                false => "pods with pod-level resources cannot be resized",
+            } else {
+                "pods with pod-level resources cannot be resized"
             };
             errors.forbidden(&FieldPath::new(""), detail);
             return errors;

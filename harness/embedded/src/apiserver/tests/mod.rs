@@ -54,14 +54,14 @@ impl Bench {
     }
 
     fn create(&mut self, kind: Kind, namespace: &str, object: Value) -> Result<Arc<Value>, Status> {
-        create(&mut self.ctx(), kind, namespace, object, WriteOptions::default()).map(|(object, _)| object)
+        create(&mut self.ctx(), kind, namespace, object, WriteOptions::default()).map(|stored| stored.object)
     }
 
     fn pod(&mut self, name: &str, spec: Value) -> Result<Arc<Value>, Status> {
         self.create(Kind::Pod, "default", pod(name, spec))
     }
 
-    fn delete(&mut self, kind: Kind, name: &str, grace: Option<u64>) -> Result<Deleted, Status> {
+    fn delete(&mut self, kind: Kind, name: &str, grace: Option<u64>) -> Result<DeleteResult, Status> {
         let namespace = if kind.scope() == Scope::Cluster { "" } else { "default" };
         delete(&mut self.ctx(), kind, namespace, name, DeleteOptions { grace, ..DeleteOptions::default() })
     }
@@ -76,7 +76,7 @@ impl Bench {
         let mut object = Value::clone(self.store.get(kind, namespace, name).unwrap());
         change(&mut object);
         let path = ObjectPath { kind, namespace, name };
-        update(&mut self.ctx(), path, object, WriteOptions::default()).map(|(object, _)| object)
+        update(&mut self.ctx(), path, object, WriteOptions::default()).map(|stored| stored.object)
     }
 
     /// Sets the status of a running pod.
@@ -409,14 +409,14 @@ fn deletes_running_pods_with_a_grace_period_and_others_at_once() {
 
     let created = bench.pod("p", json!({"terminationGracePeriodSeconds": 20})).unwrap();
     bench.running("p", "True");
-    let Deleted::Object(dying) = bench.delete(Kind::Pod, "p", None).unwrap() else { panic!("gone") };
+    let DeleteResult::Object(dying) = bench.delete(Kind::Pod, "p", None).unwrap() else { panic!("gone") };
     let metadata = &dying["metadata"];
     assert_eq!(metadata["deletionGracePeriodSeconds"], 20);
     assert_eq!(metadata["deletionTimestamp"], "2026-01-01T00:00:20Z");
     assert_eq!(metadata["generation"], 2);
     // A grace period can only be shortened.
     bench.delete(Kind::Pod, "p", Some(60)).unwrap();
-    let Deleted::Object(dying) = bench.delete(Kind::Pod, "p", Some(5)).unwrap() else { panic!("gone") };
+    let DeleteResult::Object(dying) = bench.delete(Kind::Pod, "p", Some(5)).unwrap() else { panic!("gone") };
     assert_eq!(dying["metadata"]["deletionTimestamp"], "2026-01-01T00:00:05Z");
     finish_pod_deletion(&mut bench.ctx(), "default", "p", "another");
     assert!(bench.store.get(Kind::Pod, "default", "p").is_some());
@@ -433,7 +433,8 @@ fn deletes_running_pods_with_a_grace_period_and_others_at_once() {
         let mut ctx = bench.ctx();
         ctx.now = Time::ZERO + Duration::from_secs(30);
         let options = DeleteOptions { grace: Some(2), ..DeleteOptions::default() };
-        let Deleted::Object(dying) = delete(&mut ctx, Kind::Pod, "default", "late", options).unwrap() else {
+        let DeleteResult::Object(dying) = delete(&mut ctx, Kind::Pod, "default", "late", options).unwrap()
+        else {
             panic!("gone")
         };
         assert_eq!(dying["metadata"]["deletionTimestamp"], expected);
@@ -453,7 +454,7 @@ fn finalizers_delay_the_deletion() {
     {
         object["metadata"]["finalizers"] = json!(["a.b/c"]);
         bench.create(kind, "default", object).unwrap();
-        let Deleted::Object(kept) = bench.delete(kind, "x", None).unwrap() else { panic!("gone") };
+        let DeleteResult::Object(kept) = bench.delete(kind, "x", None).unwrap() else { panic!("gone") };
         assert_eq!(kept["metadata"]["deletionGracePeriodSeconds"], 0);
         bench.update(kind, "x", |object| object["metadata"]["finalizers"] = json!([])).unwrap();
         assert!(bench.store.get(kind, "default", "x").is_none());
@@ -480,7 +481,8 @@ fn rejects_deletions_with_a_violated_precondition() {
 fn a_dry_run_stores_nothing() {
     let mut bench = Bench::new("v1.36.2");
     let options = WriteOptions { dry_run: true, ..WriteOptions::default() };
-    let (created, _) = create(&mut bench.ctx(), Kind::Pod, "default", pod("p", json!({})), options).unwrap();
+    let created =
+        create(&mut bench.ctx(), Kind::Pod, "default", pod("p", json!({})), options).unwrap().object;
     assert!(created["metadata"]["uid"].is_string() && created["spec"]["priority"] == 0);
     assert!(bench.store.get(Kind::Pod, "default", "p").is_none());
 }
@@ -492,7 +494,7 @@ fn ephemeral_containers_are_immutable() {
     let mut with = |containers: Value| {
         let object = json!({"metadata": {"name": "p"}, "spec": {"ephemeralContainers": containers}});
         update_ephemeral_containers(&mut bench.ctx(), "default", "p", object, WriteOptions::default())
-            .map(|(pod, _)| pod)
+            .map(|stored| stored.object)
     };
     let error =
         with(json!([{"name": "e", "image": "i", "resources": {"limits": {"memory": "1Gi"}}}])).unwrap_err();
@@ -654,7 +656,7 @@ fn a_resize_changes_pod_level_resources_since_1_36() {
         first["resources"] = json!({"requests": {"memory": "1Mi", "cpu": "1"}});
         bench.pod("p", first).unwrap();
         let object = json!({"metadata": {"name": "p"}, "spec": spec});
-        resize(&mut bench.ctx(), "default", "p", object, WriteOptions::default()).map(|(pod, _)| pod)
+        resize(&mut bench.ctx(), "default", "p", object, WriteOptions::default()).map(|stored| stored.object)
     };
     let removed = resized("v1.36.2", spec("2Mi")).unwrap_err();
     assert!(removed.message.contains("pod-level resource requests cannot be removed"), "{removed:?}");
@@ -680,7 +682,7 @@ fn a_resize_changes_cpu_and_memory_only() {
         .unwrap();
     let mut resized = |containers: Value| {
         let object = json!({"metadata": {"name": "p"}, "spec": {"containers": containers}});
-        resize(&mut bench.ctx(), "default", "p", object, WriteOptions::default()).map(|(pod, _)| pod)
+        resize(&mut bench.ctx(), "default", "p", object, WriteOptions::default()).map(|stored| stored.object)
     };
     let requests = |requests: Value| json!([container(requests)]);
     for (containers, expected) in [

@@ -10,8 +10,8 @@ use super::nodes::{NAME, Nodes, PendingPod};
 use super::preemption;
 use crate::apiserver::control_plane_version;
 use crate::context::SimContext;
-use crate::controllers::context::{ControllerContext, ControllerEvent, observed_generation};
-use crate::controllers::recorder::{self, Related};
+use crate::controllers::context::{ControllerContext, ControllerTask, observed_generation};
+use crate::controllers::recorder::{self, EventObjects};
 use crate::resource::pod_status::{ConditionStatus, PodCondition};
 use crate::resource::{EventBody, Kind, ObjectExt};
 use crate::sim::Time;
@@ -99,10 +99,10 @@ impl Scheduler {
     fn pod_changed(&mut self, change: &Change, ctx: &SimContext) -> bool {
         let pod = &change.object;
         let key = (pod.namespace().to_owned(), pod.name().to_owned());
-        if change.what == ChangeKind::Deleted || !is_pending(pod) {
+        if change.change_kind == ChangeKind::Deleted || !is_pending(pod) {
             self.waiting.remove(&key);
             let before = change.before.as_ref();
-            let ended = change.what == ChangeKind::Deleted
+            let ended = change.change_kind == ChangeKind::Deleted
                 || pod.is_terminal() && !before.is_some_and(|before| before.is_terminal());
             return ended && !pod.node_name().is_empty();
         }
@@ -134,7 +134,7 @@ impl Scheduler {
             let message = format!("Successfully assigned {}/{} to {}", key.0, key.1, node.name);
             let object = recorder::object_reference(Kind::Pod, pod);
             let event = EventBody::normal("Scheduled", &message);
-            ctx.record_series(Related { object, cause: None }, "Binding", event);
+            ctx.record_series(EventObjects { object, cause: None }, "Binding", event);
             return;
         }
         let failures: Vec<FilterFailure> = failures.into_iter().flatten().collect();
@@ -142,7 +142,7 @@ impl Scheduler {
         let message = message(&failures, preemption.as_ref().err().map(String::as_str));
         let event = EventBody::warning("FailedScheduling", &message);
         ctx.record_series(
-            Related { object: recorder::object_reference(Kind::Pod, pod), cause: None },
+            EventObjects { object: recorder::object_reference(Kind::Pod, pod), cause: None },
             "Scheduling",
             event,
         );
@@ -173,7 +173,7 @@ impl Scheduler {
         let next = next.max(ctx.now);
         if self.scheduled.is_none_or(|scheduled| next < scheduled) {
             self.scheduled = Some(next);
-            ctx.schedule_at(next, ControllerEvent::Schedule);
+            ctx.schedule_at(next, ControllerTask::Schedule);
         }
     }
 }
@@ -216,7 +216,7 @@ fn is_pending(pod: &Value) -> bool {
 fn may_help(change: &Change) -> bool {
     let Some(before) = &change.before else { return true };
     let node = &change.object;
-    change.what != ChangeKind::Deleted
+    change.change_kind != ChangeKind::Deleted
         && (before.spec() != node.spec()
             || before.labels() != node.labels()
             || before.status().get("allocatable") != node.status().get("allocatable"))

@@ -37,12 +37,11 @@ pub(super) fn filter(
     };
     if let Some(taint) = node_info.taints.iter().find(forbids) {
         // Since 1.34 the message omits the taint (plugins/tainttoleration/taint_toleration.go).
-        return unresolvable(match control_plane.at_least(34) {
-            true => "node(s) had untolerated taint(s)".to_owned(),
-            false => {
-                let value = taint.value.as_deref().unwrap_or_default();
-                format!("node(s) had untolerated taint {{{}: {value}}}", taint.key)
-            }
+        return unresolvable(if control_plane.at_least(34) {
+            "node(s) had untolerated taint(s)".to_owned()
+        } else {
+            let value = taint.value.as_deref().unwrap_or_default();
+            format!("node(s) had untolerated taint {{{}: {value}}}", taint.key)
         });
     }
     if !constraints.matches(&node_info.node) {

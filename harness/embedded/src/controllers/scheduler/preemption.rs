@@ -13,7 +13,7 @@ use super::nodes::{NAME, NodeInfo, Nodes, PendingPod, PodInfo};
 use crate::apiserver::{self, DeleteOptions, control_plane_version};
 use crate::context::SimContext;
 use crate::controllers::context::{ControllerContext, observed_generation};
-use crate::controllers::recorder::{self, Related};
+use crate::controllers::recorder::{self, EventObjects};
 use crate::resource::pod_status::{ConditionStatus, PodCondition};
 use crate::resource::{EventBody, Kind, ObjectExt, PodStatus, label_selector};
 
@@ -69,7 +69,7 @@ pub(super) fn preempt(pod: &Value, found: &Preemption, ctx: &mut ControllerConte
         if apiserver::delete(ctx, Kind::Pod, namespace, name, DeleteOptions::default()).is_ok() {
             let message = format!("Preempted by pod {} on node {}", pod.uid(), found.node);
             let event = EventBody::normal("Preempted", &message);
-            let objects = Related {
+            let objects = EventObjects {
                 object: recorder::object_reference(Kind::Pod, victim),
                 cause: Some(recorder::object_reference(Kind::Pod, pod)),
             };

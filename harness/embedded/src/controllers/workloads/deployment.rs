@@ -11,7 +11,7 @@ use k8s_openapi::api::apps::v1::{
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::{Value, json};
 
-use super::pods::Owner;
+use super::pods::PodController;
 use super::workload_spec::{PodTemplateSpec, ReconcileError, Reconciled, ReplicaSpec, nonzero};
 use crate::apiserver::int_or_percent::{Round, scaled};
 use crate::apiserver::{self, WriteOptions, control_plane_version};
@@ -26,7 +26,7 @@ const TEMPLATE_HASH: &str = "pod-template-hash";
 
 /// Creates or scales the ReplicaSets of a Deployment, and updates its status.
 pub(super) fn sync(object: &Value, ctx: &mut ControllerContext) -> Reconciled {
-    let owner = Owner { kind: Kind::Deployment, object, component: "deployment-controller" };
+    let owner = PodController { kind: Kind::Deployment, object, component: "deployment-controller" };
     let spec: ReplicaSpec = object.read("spec");
     if !object.is_deleting() {
         let (current, outdated) = replica_sets(object, &spec.template, ctx);
@@ -63,7 +63,11 @@ fn replica_sets(
 }
 
 /// Creates the ReplicaSet of the current template.
-fn create(owner: &Owner, mut spec: ReplicaSpec, ctx: &mut ControllerContext) -> Result<(), ReconcileError> {
+fn create(
+    owner: &PodController,
+    mut spec: ReplicaSpec,
+    ctx: &mut ControllerContext,
+) -> Result<(), ReconcileError> {
     let object = owner.object;
     let hash = hash(&spec.template);
     let name = format!("{}-{hash}", object.name());
@@ -94,7 +98,7 @@ fn create(owner: &Owner, mut spec: ReplicaSpec, ctx: &mut ControllerContext) -> 
 }
 
 /// Sets the replicas of a ReplicaSet, unless they are up to date.
-fn scale(owner: &Owner, set: &Value, replicas: i32, ctx: &mut ControllerContext) {
+fn scale(owner: &PodController, set: &Value, replicas: i32, ctx: &mut ControllerContext) {
     let before: i32 = set.spec().read("replicas");
     if before == replicas {
         return;
@@ -107,7 +111,13 @@ fn scale(owner: &Owner, set: &Value, replicas: i32, ctx: &mut ControllerContext)
 }
 
 /// Records the event about a ReplicaSet that was scaled, or created if `before` is `None`.
-fn record_scaling(owner: &Owner, set: &str, before: Option<i32>, after: i32, ctx: &mut ControllerContext) {
+fn record_scaling(
+    owner: &PodController,
+    set: &str,
+    before: Option<i32>,
+    after: i32,
+    ctx: &mut ControllerContext,
+) {
     let direction = if before.unwrap_or(0) < after { "up" } else { "down" };
     // Reworded in 1.32 (deployment/sync.go).
     let message = match before {
@@ -157,9 +167,10 @@ fn available_condition(
     ctx: &SimContext,
 ) -> Option<DeploymentCondition> {
     const KIND: &str = "Available";
-    let (status, reason, message) = match is_available {
-        true => ("True", "MinimumReplicasAvailable", "Deployment has minimum availability."),
-        false => ("False", "MinimumReplicasUnavailable", "Deployment does not have minimum availability."),
+    let (status, reason, message) = if is_available {
+        ("True", "MinimumReplicasAvailable", "Deployment has minimum availability.")
+    } else {
+        ("False", "MinimumReplicasUnavailable", "Deployment does not have minimum availability.")
     };
     if before.conditions.iter().flatten().any(|old| old.type_ == KIND && old.status == status) {
         return None;

@@ -11,18 +11,18 @@ use crate::apiserver::{self, DeleteOptions, Status, WriteOptions};
 use crate::controllers::context::ControllerContext;
 use crate::controllers::{owners, recorder};
 use crate::resource::pod_status::ConditionStatus;
-use crate::resource::{EventBody, Kind, ObjectExt, PodStatus, label_selector};
+use crate::resource::{EventBody, Kind, ObjectExt, Phase, PodStatus, label_selector};
 
 /// Controller of pods.
 #[derive(Clone, Copy)]
-pub(super) struct Owner<'a> {
+pub(super) struct PodController<'a> {
     pub(super) kind: Kind,
     pub(super) object: &'a Value,
     /// Name in events, such as `replicaset-controller`.
     pub(super) component: &'static str,
 }
 
-impl Owner<'_> {
+impl PodController<'_> {
     /// Records an event about the controller's object.
     pub(super) fn record_event(&self, event: EventBody, ctx: &mut ControllerContext) {
         ctx.record(self.component, recorder::object_reference(self.kind, self.object), event);
@@ -37,14 +37,14 @@ impl Owner<'_> {
         let all: Vec<_> = ctx.store.list(Kind::Pod, Some(namespace)).cloned().collect();
         let mut own = Vec::new();
         for pod in all {
-            let (mine, wanted) =
-                (pod.is_controlled_by(uid), label_selector::matches(selector.as_ref(), pod.labels()));
+            let is_controlled = pod.is_controlled_by(uid);
+            let matches_selector = label_selector::matches(selector.as_ref(), pod.labels());
             let name = pod.name();
-            if mine && wanted {
+            if is_controlled && matches_selector {
                 own.push(pod);
-            } else if mine {
+            } else if is_controlled {
                 ctx.store.update(Kind::Pod, namespace, name, |pod| owners::remove(pod, uid));
-            } else if wanted && pod.controller().is_none() && may_adopt && is_active(&pod) {
+            } else if matches_selector && pod.controller().is_none() && may_adopt && is_active(&pod) {
                 let reference = owners::controller_reference(self.kind, self.object);
                 own.extend(ctx.store.update(Kind::Pod, namespace, name, |pod| {
                     let add = |all: &mut Vec<OwnerReference>| all.push(reference);
@@ -72,13 +72,13 @@ impl Owner<'_> {
         };
         let pod = json!({"metadata": metadata, "spec": template.spec});
         match apiserver::create(ctx, Kind::Pod, self.object.namespace(), pod, WriteOptions::default()) {
-            Ok((pod, _)) => {
-                let message = format!("Created pod: {}", pod.name());
+            Ok(stored) => {
+                let message = format!("Created pod: {}", stored.object.name());
                 self.record_event(EventBody::normal("SuccessfulCreate", &message), ctx);
                 Ok(())
             }
             // The namespace is terminating, which is not an error.
-            Err(status) if is_terminating(&status) => Ok(()),
+            Err(status) if is_namespace_terminating(&status) => Ok(()),
             Err(status) => {
                 let message = format!("Error creating: {}", status.message);
                 self.record_event(EventBody::warning("FailedCreate", &message), ctx);
@@ -90,9 +90,8 @@ impl Owner<'_> {
     /// Deletes a pod.
     pub(super) fn delete(&self, pod: &Value, ctx: &mut ControllerContext) {
         let name = pod.name();
-        let gracefully = DeleteOptions::default();
         // A pod that is already gone needs no deletion.
-        if apiserver::delete(ctx, Kind::Pod, pod.namespace(), name, gracefully).is_ok() {
+        if apiserver::delete(ctx, Kind::Pod, pod.namespace(), name, DeleteOptions::default()).is_ok() {
             let message = format!("Deleted pod: {name}");
             self.record_event(EventBody::normal("SuccessfulDelete", &message), ctx);
         }
@@ -113,7 +112,9 @@ pub(super) fn is_terminating_pod(pod: &Value) -> bool {
 /// unassigned, not running, not ready, low `pod-deletion-cost`, recently ready, young.
 pub(super) fn deletion_key(pod: &Value) -> impl Ord + use<> {
     let status = PodStatus::of(pod);
-    let phase = ["Pending", "Unknown", "Running"].iter().position(|phase| pod.phase() == *phase);
+    let phase = [Phase::Pending, Phase::Unknown, Phase::Running]
+        .iter()
+        .position(|phase| status.phase == Some(*phase));
     let cost = pod.annotation("controller.kubernetes.io/pod-deletion-cost");
     let ready = status.condition("Ready").filter(|ready| ready.status == ConditionStatus::True);
     let since = |time: &Option<Time>| time.as_ref().map(|time| time.0);
@@ -128,7 +129,7 @@ pub(super) fn deletion_key(pod: &Value) -> impl Ord + use<> {
     )
 }
 
-fn is_terminating(status: &Status) -> bool {
+fn is_namespace_terminating(status: &Status) -> bool {
     let causes = status.details.iter().flat_map(|details| details.causes.iter().flatten());
     causes.into_iter().any(|cause| cause.reason.as_deref() == Some("NamespaceTerminating"))
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::workload_spec::{ReconcileError, SYNC_JOB_BATCH_PERIOD};
 use super::{deployment, job, replica_set};
-use crate::controllers::context::{ControllerContext, ControllerEvent, WorkloadKey};
+use crate::controllers::context::{ControllerContext, ControllerTask, WorkloadKey};
 use crate::controllers::owners;
 use crate::resource::{Kind, ObjectExt, label_selector};
 use crate::sim::Time;
@@ -86,7 +86,7 @@ impl Workloads {
         let pod = &change.object;
         self.schedule_owners(change, Kind::ReplicaSet, SYNC_DELAY, ctx);
         self.schedule_owners(change, Kind::Job, SYNC_JOB_BATCH_PERIOD, ctx);
-        if pod.controller().is_none() && change.what != ChangeKind::Deleted {
+        if pod.controller().is_none() && change.change_kind != ChangeKind::Deleted {
             for (kind, wait) in [(Kind::ReplicaSet, SYNC_DELAY), (Kind::Job, SYNC_JOB_BATCH_PERIOD)] {
                 let all = ctx.store.list(kind, Some(pod.namespace()));
                 let mine: Vec<WorkloadKey> = all
@@ -101,7 +101,7 @@ impl Workloads {
     fn job_changed(&mut self, change: &Change, ctx: &mut ControllerContext) {
         let job = &change.object;
         let same = change.before.as_ref().is_some_and(|before| before.generation() == job.generation());
-        let deleted = change.what == ChangeKind::Deleted;
+        let deleted = change.change_kind == ChangeKind::Deleted;
         let wait = if same && !deleted { SYNC_JOB_BATCH_PERIOD } else { SYNC_DELAY };
         self.schedule(WorkloadKey::of(Kind::Job, job), wait, ctx);
     }
@@ -122,7 +122,7 @@ impl Workloads {
         let due = ctx.now + wait;
         if self.due.get(&key).is_none_or(|scheduled| due < *scheduled) {
             self.due.insert(key.clone(), due);
-            ctx.schedule_at(due, ControllerEvent::Workload(key));
+            ctx.schedule_at(due, ControllerTask::Reconcile(key));
         }
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use k8s_openapi::api::apps::v1::ReplicaSetStatus;
 use serde_json::Value;
 
-use super::pods::{Owner, deletion_key, is_active, is_terminating_pod};
+use super::pods::{PodController, deletion_key, is_active, is_terminating_pod};
 use super::workload_spec::{ReconcileError, Reconciled, ReplicaSpec, nonzero, saturating_i32};
 use crate::apiserver::control_plane_version;
 use crate::context::SimContext;
@@ -20,7 +20,7 @@ const BURST: usize = 500;
 
 /// Creates or deletes pods, and updates the status.
 pub(super) fn sync(set: &Value, ctx: &mut ControllerContext) -> Reconciled {
-    let owner = Owner { kind: Kind::ReplicaSet, object: set, component: "replicaset-controller" };
+    let owner = PodController { kind: Kind::ReplicaSet, object: set, component: "replicaset-controller" };
     let spec: ReplicaSpec = set.read("spec");
     let all = owner.claim(ctx);
     let mut active: Vec<_> = all.iter().filter(|pod| is_active(pod)).cloned().collect();

@@ -92,9 +92,10 @@ pub(crate) fn select_container(pod: &Value, requested: &str) -> Result<String, S
     let all: Vec<String> = CONTAINER_LISTS.into_iter().flat_map(names).collect();
     let name = pod.name();
     if !requested.is_empty() {
-        return match all.iter().any(|container| container == requested) {
-            true => Ok(requested.to_owned()),
-            false => Err(Status::bad_request(format!("container {requested} is not valid for pod {name}"))),
+        return if all.iter().any(|container| container == requested) {
+            Ok(requested.to_owned())
+        } else {
+            Err(Status::bad_request(format!("container {requested} is not valid for pod {name}")))
         };
     }
     match (&all[..], &names("containers")[..]) {

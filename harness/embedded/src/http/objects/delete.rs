@@ -5,7 +5,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1;
 use serde_json::json;
 
 use super::Endpoint;
-use crate::apiserver::{self, DeleteOptions, Deleted, Status};
+use crate::apiserver::{self, DeleteOptions, DeleteResult, Status};
 use crate::cluster::Cluster;
 use crate::http::request::ApiRequest;
 use crate::http::responses;
@@ -31,8 +31,8 @@ pub(crate) fn delete(
         simulation.with_context(|ctx| apiserver::delete(ctx, endpoint.kind, namespace, name, options))
     })?;
     Ok(match deleted {
-        Deleted::Object(object) => endpoint.view.one(200, &object, &warnings),
-        Deleted::Status(status) => responses::json(200, &status),
+        DeleteResult::Object(object) => endpoint.view.one(200, &object, &warnings),
+        DeleteResult::Status(status) => responses::json(200, &status),
     })
 }
 

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::Endpoint;
 use super::write::replace;
-use crate::apiserver::Status;
+use crate::apiserver::{Status, StoredObject};
 use crate::cluster::Cluster;
 use crate::http::request::{ApiRequest, ContentType};
 use crate::http::{errors, patch};
@@ -17,7 +17,7 @@ pub(crate) fn patch(cluster: &Cluster, request: &ApiRequest, endpoint: Endpoint)
     let options = request.write_options()?;
     let content_type = ContentType::from_headers(&request.headers)?;
     let patch = parse(&request.body)?;
-    let (object, warnings) = cluster.with(|simulation| {
+    let StoredObject { object, warnings } = cluster.with(|simulation| {
         simulation.with_context(|ctx| {
             let stored = endpoint.stored(ctx.store, request)?;
             let new = match content_type {

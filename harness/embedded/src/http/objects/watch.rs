@@ -241,7 +241,7 @@ impl Watch {
 
     fn send_change(&mut self, change: &Change) {
         let before = change.before.as_ref().filter(|before| self.selector.matches(before));
-        let is_deleted = change.what == ChangeKind::Deleted;
+        let is_deleted = change.change_kind == ChangeKind::Deleted;
         let is_selected = !is_deleted && self.selector.matches(&change.object);
         match (before, is_selected) {
             (None, true) => self.send("ADDED", &change.object),

@@ -4,7 +4,7 @@ use axum::response::Response;
 use serde_json::Value;
 
 use super::Endpoint;
-use crate::apiserver::{self, Status, Stored, WriteOptions};
+use crate::apiserver::{self, Status, StoredObject, WriteOptions};
 use crate::cluster::Cluster;
 use crate::context::SimContext;
 use crate::http::request::ApiRequest;
@@ -20,7 +20,7 @@ pub(crate) fn create(
     let options = request.write_options()?;
     let object = parse(request, endpoint)?;
     let namespace = request.target.namespace();
-    let (object, warnings) = cluster.with(|simulation| {
+    let StoredObject { object, warnings } = cluster.with(|simulation| {
         simulation.with_context(|ctx| apiserver::create(ctx, endpoint.kind, namespace, object, options))
     })?;
     Ok(endpoint.view.one(201, &object, &warnings))
@@ -38,7 +38,7 @@ pub(crate) fn update(
     if metadata.text("name").is_empty() && metadata.text("generateName").is_empty() {
         return Err(Status::bad_request("name must be provided"));
     }
-    let (code, (object, warnings)) = cluster.with(|simulation| {
+    let (code, StoredObject { object, warnings }) = cluster.with(|simulation| {
         simulation.with_context(|ctx| {
             // Updates of events and leases also create.
             let code = if endpoint.stored(ctx.store, request).is_ok() { 200 } else { 201 };
@@ -55,7 +55,7 @@ pub(crate) fn replace(
     endpoint: Endpoint,
     object: Value,
     options: WriteOptions,
-) -> Result<Stored, Status> {
+) -> Result<StoredObject, Status> {
     let path = endpoint.path(request);
     match request.target.subresource.as_deref() {
         Some("status") => apiserver::update_status(ctx, path, object, options),

@@ -1,10 +1,10 @@
 //! Tables: the output of `kubectl get` (`pkg/printers/internalversion/printers.go`).
 
 mod age;
-mod build;
 mod columns;
 mod events;
 mod nodes;
 mod pods;
+mod render;
 
-pub(crate) use build::{row, table};
+pub(crate) use render::{row, table};

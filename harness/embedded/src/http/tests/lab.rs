@@ -55,7 +55,7 @@ impl Lab {
         let cluster = Cluster::new(options).unwrap();
         let client = Client::new(cluster.router(), "test");
         let driven = cluster.clone();
-        let driver = tokio::spawn(async move { driven.live().await });
+        let driver = tokio::spawn(async move { driven.drive().await });
         let lab = Self { cluster, client, driver };
         let namespace = json!({"metadata": {"name": "test"}});
         assert_eq!(lab.post("/api/v1/namespaces", &namespace).await.code, 201);

@@ -88,7 +88,7 @@ pub(super) fn complete(
     Ok((all, unknown))
 }
 
-/// `eviction.DefaultEvictionHard`.
+/// Returns `eviction.DefaultEvictionHard`.
 fn default_hard(version: &KubeletVersion, defects: &Defects) -> Value {
     let mut hard = json!({"imagefs.available": "15%", "memory.available": "100Mi", "nodefs.available": "10%",
         "nodefs.inodesFree": "5%"});
@@ -152,12 +152,12 @@ fn normalize(field: &str, value: &mut Value) {
     }
 }
 
-/// Parses a Go duration, which has a unit; `None` for a negative one.
-pub(super) fn length(value: &Value) -> Option<Duration> {
+fn length(value: &Value) -> Option<Duration> {
     length_of(value.as_str()?)
 }
 
-fn length_of(text: &str) -> Option<Duration> {
+/// Parses a Go duration, which has a unit; `None` for a negative one.
+pub(super) fn length_of(text: &str) -> Option<Duration> {
     Duration::try_from(signed_length_of(text)?).ok()
 }
 
@@ -205,7 +205,8 @@ fn optional(version: &KubeletVersion) -> Map<String, Value> {
     all
 }
 
-fn defaults(version: &KubeletVersion) -> Map<String, Value> {
+/// Returns the fields with a default.
+pub(super) fn defaults(version: &KubeletVersion) -> Map<String, Value> {
     // A test checks that the file is a map.
     let mut all: Map<String, Value> = serde_json::from_str(include_str!("defaults.json")).unwrap_or_default();
     let since = [

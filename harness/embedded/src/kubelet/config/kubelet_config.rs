@@ -39,7 +39,7 @@ impl KubeletConfig {
         Self {
             file: own.clone(),
             housekeeping: Housekeeping::default(),
-            settings: Settings::default(),
+            settings: Settings::before_start(&identity.version),
             all: Map::new(),
             own,
         }

@@ -1,5 +1,6 @@
 //! KubeletConfiguration: parsing, validation and changes.
 
+mod config_fields;
 mod error;
 mod feature_gates;
 mod fields;

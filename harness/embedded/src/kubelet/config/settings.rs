@@ -4,28 +4,26 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use evictlab_rules::KubeletVersion;
-use evictlab_rules::quantity::{MIB, Quantity};
+use evictlab_rules::quantity::Quantity;
 use evictlab_rules::threshold::{
     Signal, Threshold, ThresholdConfig, ThresholdValue, parse_threshold_config_of,
 };
 use serde_json::{Map, Value};
 
+use super::config_fields::ConfigFields;
 use super::error::ConfigError;
 use super::feature_gates::FeatureGates;
-use super::fields::length;
+use super::fields::defaults;
 use crate::defect::Defect;
 use crate::kubelet::identity::Identity;
 use crate::options::CgroupVersion;
 
-/// Default of `containerLogMonitorInterval`.
-const LOG_MONITOR_INTERVAL: Duration = Duration::from_secs(10);
+/// Interval of log rotation before 1.30, which has no `containerLogMonitorInterval`.
+const OLD_LOG_MONITOR_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Period of node status updates if `nodeStatusUpdateFrequency` is negative: the kubelet updates
 /// without a pause.
 const FASTEST_STATUS_UPDATE: Duration = Duration::from_millis(100);
-
-/// Default of `nodeLeaseDurationSeconds`.
-const LEASE_SECONDS: i32 = 40;
 
 /// Settings of a running kubelet.
 #[derive(Clone, Debug)]
@@ -55,6 +53,8 @@ pub(crate) struct Settings {
     pub lease_seconds: i32,
     /// `kubeReserved` and `systemReserved`, by resource.
     pub reserved: BTreeMap<String, Quantity>,
+    /// True with the defect that reserves storage by the threshold on imagefs.
+    reserves_by_imagefs: bool,
     /// Memory limit of the cgroup of all pods, in bytes; `None` if it is not enforced.
     pub pods_limit: Option<u64>,
     /// Limit of the tasks of all pods; `None` if it is not enforced.
@@ -75,50 +75,27 @@ pub(crate) struct Settings {
     pub log_monitor_interval: Duration,
 }
 
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            gates: FeatureGates::default(),
-            thresholds: Vec::new(),
-            hard_thresholds: Vec::new(),
-            transition: Duration::from_secs(300),
-            max_pod_grace: 0,
-            memcg_notification: false,
-            local_storage: true,
-            volume_period: Some(Duration::from_secs(60)),
-            status_update: Duration::from_secs(10),
-            status_report: Duration::from_secs(300),
-            lease_seconds: LEASE_SECONDS,
-            reserved: BTreeMap::new(),
-            pods_limit: None,
-            pods_task_limit: None,
-            image_min_age: Duration::from_secs(120),
-            image_gc_high: 85,
-            image_gc_low: 80,
-            max_pods: 110,
-            log_max_size: Some(10 * MIB),
-            log_max_files: 5,
-            log_monitor_interval: LOG_MONITOR_INTERVAL,
-        }
-    }
-}
-
 impl Settings {
+    /// Returns the settings of a kubelet that has not started yet: the defaults of its version.
+    pub(super) fn before_start(version: &KubeletVersion) -> Self {
+        // A test checks that the defaults can be read.
+        let fields = ConfigFields::read(&defaults(version)).unwrap_or_default();
+        let log_max_size = log_max_size(&fields.container_log_max_size).unwrap_or_default();
+        Self::of_fields(&fields, FeatureGates::default(), log_max_size)
+    }
+
     /// Reads the settings from all fields of a configuration.
     ///
     /// # Errors
     /// [`ConfigError`] for values that the kubelet rejects.
     pub(super) fn read(all: &Map<String, Value>, identity: &Identity) -> Result<Self, ConfigError> {
-        let is = |field: &str| all.get(field).and_then(Value::as_bool).unwrap_or(false);
-        let number = |field: &str| all.get(field).and_then(Value::as_i64);
-        let percentage = |field: &str| number(field).and_then(|percent| u64::try_from(percent).ok());
+        let fields = ConfigFields::read(all)?;
         // Before the validation of other fields.
         let gates = FeatureGates::read(all, &identity.version).map_err(ConfigError::FeatureGates)?;
-        if identity.cgroup == CgroupVersion::V1 && is("failCgroupV1") {
+        if identity.cgroup == CgroupVersion::V1 && fields.fail_cgroup_v1 {
             return Err(unsupported_cgroup_v1(&identity.version));
         }
-        let enforced = texts(all.get("enforceNodeAllocatable"));
-        validate(&number, all, &enforced, &identity.version)?;
+        validate(&fields, &identity.version)?;
         let config: ThresholdConfig = serde_json::from_value(Value::Object(all.clone()))
             .map_err(|error| ConfigError::Decode(format!("json: {error}")))?;
         let hard = ThresholdConfig { eviction_hard: config.eviction_hard.clone(), ..Default::default() };
@@ -128,53 +105,63 @@ impl Settings {
         if identity.options.defects.has(Defect::HundredPercentMet) {
             thresholds.extend(hundred_percent(&config));
         }
-        let reserved = reserved(all)?;
-        let left = |capacity: u64, kept: i64| capacity.saturating_sub(u64::try_from(kept).unwrap_or(0));
-        let left_for_pods = |resource: &str, capacity: u64| {
-            let kept = reserved.get(resource).map_or(0, Quantity::value);
-            enforced.iter().any(|what| what == "pods").then(|| left(capacity, kept))
-        };
-        let mut settings = Self {
-            gates,
-            transition: all.get("evictionPressureTransitionPeriod").and_then(length).unwrap_or_default(),
-            max_pod_grace: number("evictionMaxPodGracePeriod").unwrap_or(0),
-            memcg_notification: is("kernelMemcgNotification"),
-            local_storage: is("localStorageCapacityIsolation"),
-            // A negative period disables volume statistics, too.
-            volume_period: all.get("volumeStatsAggPeriod").and_then(length),
-            status_update: all
-                .get("nodeStatusUpdateFrequency")
-                .and_then(length)
-                .unwrap_or(FASTEST_STATUS_UPDATE),
-            status_report: all.get("nodeStatusReportFrequency").and_then(length).unwrap_or_default(),
-            lease_seconds: number("nodeLeaseDurationSeconds")
-                .and_then(|seconds| i32::try_from(seconds).ok())
-                .unwrap_or(LEASE_SECONDS),
-            pods_limit: left_for_pods("memory", identity.options.memory),
-            pods_task_limit: left_for_pods("pid", identity.options.max_pid),
-            image_min_age: all.get("imageMinimumGCAge").and_then(length).unwrap_or_default(),
-            image_gc_high: percentage("imageGCHighThresholdPercent").unwrap_or(85),
-            image_gc_low: percentage("imageGCLowThresholdPercent").unwrap_or(80),
-            max_pods: number("maxPods").and_then(|pods| u64::try_from(pods).ok()).unwrap_or(110),
-            log_max_size: log_max_size(all)?,
-            log_max_files: number("containerLogMaxFiles")
-                .and_then(|files| usize::try_from(files).ok())
-                .unwrap_or(5),
-            log_monitor_interval: all
-                .get("containerLogMonitorInterval")
-                .and_then(length)
-                .unwrap_or(LOG_MONITOR_INTERVAL),
-            thresholds,
-            hard_thresholds,
-            reserved,
-        };
-        if identity.options.defects.has(Defect::PodsLimitIsAllocatable) {
-            let memory = identity.options.memory;
-            let kept = settings.reserved_amount("memory", memory).value();
-            settings.pods_limit = settings.pods_limit.map(|_| left(memory, kept));
-        }
+        let reserved = reserved(&fields)?;
+        let log_max_size = log_max_size(&fields.container_log_max_size)?;
+        let mut settings =
+            Self { thresholds, hard_thresholds, reserved, ..Self::of_fields(&fields, gates, log_max_size) };
+        settings.reserves_by_imagefs = identity.options.defects.has(Defect::ReservedStorageOfImagefs);
+        settings.limit_pods(&fields, identity);
         settings.check_allocatable(identity)?;
         Ok(settings)
+    }
+
+    /// Returns the settings that do not depend on the node, without thresholds and reservations.
+    fn of_fields(fields: &ConfigFields, gates: FeatureGates, log_max_size: Option<u64>) -> Self {
+        let monitor_interval = fields.container_log_monitor_interval.as_ref();
+        Self {
+            gates,
+            thresholds: Vec::new(),
+            hard_thresholds: Vec::new(),
+            transition: fields.eviction_pressure_transition_period.length.unwrap_or_default(),
+            max_pod_grace: fields.eviction_max_pod_grace_period,
+            memcg_notification: fields.kernel_memcg_notification,
+            local_storage: fields.local_storage_capacity_isolation,
+            // A negative period disables volume statistics, too.
+            volume_period: fields.volume_stats_agg_period.length,
+            status_update: fields.node_status_update_frequency.length.unwrap_or(FASTEST_STATUS_UPDATE),
+            status_report: fields.node_status_report_frequency.length.unwrap_or_default(),
+            lease_seconds: fields.node_lease_duration_seconds,
+            reserved: BTreeMap::new(),
+            reserves_by_imagefs: false,
+            pods_limit: None,
+            pods_task_limit: None,
+            image_min_age: fields.image_minimum_gc_age.length.unwrap_or_default(),
+            image_gc_high: to_unsigned(fields.image_gc_high_threshold_percent),
+            image_gc_low: to_unsigned(fields.image_gc_low_threshold_percent),
+            max_pods: to_unsigned(fields.max_pods),
+            log_max_size,
+            log_max_files: usize::try_from(fields.container_log_max_files).unwrap_or_default(),
+            log_monitor_interval: monitor_interval
+                .and_then(|interval| interval.length)
+                .unwrap_or(OLD_LOG_MONITOR_INTERVAL),
+        }
+    }
+
+    /// Limits memory and tasks of all pods, if the configuration enforces node allocatable.
+    fn limit_pods(&mut self, fields: &ConfigFields, identity: &Identity) {
+        if !fields.enforce_node_allocatable.iter().any(|enforced| enforced == "pods") {
+            return;
+        }
+        let left = |capacity: u64, kept: i64| capacity.saturating_sub(to_unsigned(kept));
+        let reserved = |resource: &str| self.reserved.get(resource).map_or(0, Quantity::value);
+        let memory = identity.options.memory;
+        let kept_memory = if identity.options.defects.has(Defect::PodsLimitIsAllocatable) {
+            self.reserved_amount("memory", memory).value()
+        } else {
+            reserved("memory")
+        };
+        self.pods_limit = Some(left(memory, kept_memory));
+        self.pods_task_limit = Some(left(identity.options.max_pid, reserved("pid")));
     }
 
     /// Returns the amount of a resource that is reserved for the system: the reservations, and the
@@ -184,6 +171,7 @@ impl Settings {
         let reserved = self.reserved.get(resource).cloned().unwrap_or(Quantity::ZERO);
         let signal = match resource {
             "memory" => Signal::MemoryAvailable,
+            "ephemeral-storage" if self.reserves_by_imagefs => Signal::ImagefsAvailable,
             "ephemeral-storage" => Signal::NodefsAvailable,
             _ => return reserved,
         };
@@ -213,9 +201,10 @@ impl Settings {
 
 /// Returns the error of a kubelet that rejects cgroup v1 (`validateKubeletOSConfiguration`).
 fn unsupported_cgroup_v1(version: &KubeletVersion) -> ConfigError {
-    let future = match version.at_least(35) {
-        true => "unsupported and will be removed in a future release",
-        false => "in maintenance mode",
+    let future = if version.at_least(35) {
+        "unsupported and will be removed in a future release"
+    } else {
+        "in maintenance mode"
     };
     ConfigError::Invalid(format!(
         "kubelet is configured to not run on a host using cgroup v1. cgroup v1 support is {future}"
@@ -229,29 +218,34 @@ fn hundred_percent(config: &ThresholdConfig) -> impl Iterator<Item = Threshold> 
 }
 
 /// Validates numbers and enforcements, as `ValidateKubeletConfiguration` does.
-fn validate(
-    number: &dyn Fn(&str) -> Option<i64>,
-    all: &Map<String, Value>,
-    enforced: &[String],
-    version: &KubeletVersion,
-) -> Result<(), ConfigError> {
+fn validate(fields: &ConfigFields, version: &KubeletVersion) -> Result<(), ConfigError> {
     let mut invalid = Vec::new();
-    if number("nodeLeaseDurationSeconds").is_some_and(|seconds| seconds <= 0) {
+    if fields.node_lease_duration_seconds <= 0 {
         invalid.push("invalid configuration: nodeLeaseDurationSeconds must be greater than 0".to_owned());
     }
-    invalid.extend(invalid_percentages(number));
-    for field in ["imageMinimumGCAge", "imageMaximumGCAge"] {
-        if let Some(age) = all.get(field).and_then(Value::as_str).filter(|age| age.starts_with('-')) {
-            invalid.push(format!("invalid configuration: {field} {age} must not be negative"));
+    invalid.extend(invalid_percentages(fields));
+    for (field, age) in [
+        ("imageMinimumGCAge", &fields.image_minimum_gc_age),
+        ("imageMaximumGCAge", &fields.image_maximum_gc_age),
+    ] {
+        if age.is_negative() {
+            invalid.push(format!("invalid configuration: {field} {} must not be negative", age.text));
         }
     }
-    if let Some(files) = number("containerLogMaxFiles").filter(|files| *files <= 1) {
+    if fields.max_pods < 0 {
+        let pods = fields.max_pods;
+        invalid.push(format!(
+            "invalid configuration: maxPods (--max-pods) {pods} must not be a negative number"
+        ));
+    }
+    let files = fields.container_log_max_files;
+    if files <= 1 {
         if !version.at_least(33) {
             return Err(ConfigError::Logs(format!("invalid MaxFiles {files}, must be > 1")));
         }
         invalid.push("invalid configuration: containerLogMaxFiles must be greater than 1".to_owned());
     }
-    invalid.extend(invalid_enforcements(enforced));
+    invalid.extend(invalid_enforcements(&fields.enforce_node_allocatable));
     match &invalid[..] {
         [] => Ok(()),
         [one] => Err(ConfigError::Invalid(one.clone())),
@@ -260,21 +254,21 @@ fn validate(
 }
 
 /// Validates percentages, as `ValidateKubeletConfiguration` does.
-fn invalid_percentages(number: &dyn Fn(&str) -> Option<i64>) -> Vec<String> {
+fn invalid_percentages(fields: &ConfigFields) -> Vec<String> {
+    let (high, low) = (fields.image_gc_high_threshold_percent, fields.image_gc_low_threshold_percent);
     let percentages = [
-        ("imageGCHighThresholdPercent", "image-gc-high-threshold"),
-        ("imageGCLowThresholdPercent", "image-gc-low-threshold"),
+        ("imageGCHighThresholdPercent", "image-gc-high-threshold", high),
+        ("imageGCLowThresholdPercent", "image-gc-low-threshold", low),
     ];
-    let is_invalid = |(field, flag): (&str, &str)| {
-        let stated = number(field).filter(|number| !(0..=100).contains(number))?;
-        Some(format!(
-            "invalid configuration: {field} (--{flag}) {stated} must be between 0 and 100, inclusive"
-        ))
-    };
-    let mut invalid: Vec<String> = percentages.into_iter().filter_map(is_invalid).collect();
-    if let [Some(high), Some(low)] = percentages.map(|(field, _)| number(field))
-        && low >= high
-    {
+    let invalid = percentages.into_iter().filter(|(_, _, percent)| !(0..=100).contains(percent));
+    let mut invalid: Vec<String> = invalid
+        .map(|(field, flag, percent)| {
+            format!(
+                "invalid configuration: {field} (--{flag}) {percent} must be between 0 and 100, inclusive"
+            )
+        })
+        .collect();
+    if low >= high {
         invalid.push(format!(
             "invalid configuration: imageGCLowThresholdPercent (--image-gc-low-threshold) {low} must be less than \
              imageGCHighThresholdPercent (--image-gc-high-threshold) {high}"
@@ -292,10 +286,10 @@ fn invalid_enforcements(enforced: &[String]) -> Vec<String> {
         "kube-reserved",
         "kube-reserved-compressible",
     ];
-    let unknown = enforced.iter().filter(|what| !KNOWN.contains(&what.as_str()));
-    let message = |what: &String| {
+    let unknown = enforced.iter().filter(|option| !KNOWN.contains(&option.as_str()));
+    let message = |option: &String| {
         format!(
-            "invalid configuration: option {what:?} specified for enforceNodeAllocatable (--enforce-node-allocatable). Valid \
+            "invalid configuration: option {option:?} specified for enforceNodeAllocatable (--enforce-node-allocatable). Valid \
              options are \"pods\", \"system-reserved\", \"system-reserved-compressible\", \"kube-reserved\", \
              \"kube-reserved-compressible\" or \"none\""
         )
@@ -304,8 +298,7 @@ fn invalid_enforcements(enforced: &[String]) -> Vec<String> {
 }
 
 /// Returns `containerLogMaxSize` in bytes; `None` if it is negative.
-fn log_max_size(all: &Map<String, Value>) -> Result<Option<u64>, ConfigError> {
-    let text = all.get("containerLogMaxSize").and_then(Value::as_str).unwrap_or("10Mi");
+fn log_max_size(text: &str) -> Result<Option<u64>, ConfigError> {
     let size: Quantity = text.parse().map_err(|_| {
         ConfigError::Logs(format!(
             "failed to parse container log max size {text:?}: quantities must match the regular expression \
@@ -315,24 +308,40 @@ fn log_max_size(all: &Map<String, Value>) -> Result<Option<u64>, ConfigError> {
     Ok(u64::try_from(size.value()).ok())
 }
 
-fn texts(value: Option<&Value>) -> Vec<String> {
-    let all = value.and_then(Value::as_array);
-    all.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+/// Returns a number, or 0 instead of a negative one.
+fn to_unsigned(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or_default()
 }
 
 /// Returns the sums of `kubeReserved` and `systemReserved`.
-fn reserved(all: &Map<String, Value>) -> Result<BTreeMap<String, Quantity>, ConfigError> {
+fn reserved(fields: &ConfigFields) -> Result<BTreeMap<String, Quantity>, ConfigError> {
     let mut sums: BTreeMap<String, Quantity> = BTreeMap::new();
-    for field in ["kubeReserved", "systemReserved"] {
-        for (resource, amount) in all.get(field).and_then(Value::as_object).into_iter().flatten() {
-            let text = amount.as_str().unwrap_or_default();
-            let amount: Quantity = text.parse().map_err(|_| {
-                let flag = if field == "kubeReserved" { "--kube-reserved" } else { "--system-reserved" };
-                ConfigError::Invalid(format!("{flag} value failed to parse: {text:?}"))
-            })?;
+    for (flag, amounts) in
+        [("--kube-reserved", &fields.kube_reserved), ("--system-reserved", &fields.system_reserved)]
+    {
+        for (resource, amount) in amounts {
+            let text = amount.as_deref().unwrap_or_default();
+            let amount: Quantity = text
+                .parse()
+                .map_err(|_| ConfigError::Invalid(format!("{flag} value failed to parse: {text:?}")))?;
             let sum = sums.remove(resource).unwrap_or(Quantity::ZERO) + &amount;
             sums.insert(resource.clone(), sum);
         }
     }
     Ok(sums)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_of_all_versions_can_be_read() {
+        for minor in 27..=KubeletVersion::NEWEST_MINOR {
+            let version: KubeletVersion = format!("v1.{minor}.0").parse().unwrap();
+            let fields = ConfigFields::read(&defaults(&version)).unwrap();
+            log_max_size(&fields.container_log_max_size).unwrap();
+            assert_eq!(Settings::before_start(&version).max_pods, 110);
+        }
+    }
 }

@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::Taint;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::defect::Defect;
+use crate::defect::{Defect, Defects};
 use crate::kubelet::state::Kubelet;
 use crate::resource::ObjectExt;
 use crate::resource::scheduling::NodeConstraints;
@@ -32,7 +32,7 @@ impl Kubelet {
         let attributes = AdmitAttributes {
             qos: applicant.qos_class(),
             critical: self.counts_as_critical(&applicant),
-            tolerates_memory_pressure: tolerates_memory_pressure(pod)
+            tolerates_memory_pressure: tolerates_memory_pressure(pod, &self.identity.options.defects)
                 && (!self.has(Defect::AdmissionIgnoresTolerationOfAll) || names_memory_pressure(pod))
                 || self.has(Defect::AdmissionAcceptsOtherToleration) && tolerates_no_schedule(pod),
         };
@@ -107,8 +107,9 @@ fn names_memory_pressure(pod: &Value) -> bool {
 }
 
 /// Returns whether a pod tolerates the memory-pressure taint, which has no value.
-fn tolerates_memory_pressure(pod: &Value) -> bool {
+fn tolerates_memory_pressure(pod: &Value, defects: &Defects) -> bool {
+    let effect = if defects.has(Defect::AdmissionTolerationOfNoExecute) { "NoExecute" } else { "NoSchedule" };
     let taint =
-        Taint { key: MEMORY_PRESSURE_TAINT.to_owned(), effect: "NoSchedule".to_owned(), ..Taint::default() };
+        Taint { key: MEMORY_PRESSURE_TAINT.to_owned(), effect: effect.to_owned(), ..Taint::default() };
     NodeConstraints::of(pod).tolerates(&taint)
 }

@@ -37,7 +37,24 @@ pub(super) fn exceeded_limits(
         }
         message => message,
     };
-    messages.map(named).collect()
+    let mut messages: Vec<EvictionMessage> = messages.map(named).collect();
+    if defects.has(Defect::ContainerLimitIsRequest) {
+        let is_of_container =
+            |message: &EvictionMessage| matches!(message, EvictionMessage::ContainerLimit { .. });
+        let by_requests = with_requests_as_limits(&limited);
+        messages.retain(|message| !is_of_container(message));
+        let exceeded = exceeded_storage_limits(version, &by_requests, &counted, dedicated_imagefs);
+        messages.extend(exceeded.filter(is_of_container));
+    }
+    messages
+}
+
+fn with_requests_as_limits(pod: &Pod) -> Pod {
+    let mut pod = pod.clone();
+    for container in &mut pod.spec.containers {
+        container.resources.limits = container.resources.requests.clone();
+    }
+    pod
 }
 
 /// Returns a pod with the limits that are enforced.

@@ -25,7 +25,7 @@ use crate::sim::{Rng, Time};
 
 /// Configuration of a manager.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Settings {
+pub(crate) struct ManagerSettings {
     /// Configured thresholds.
     pub thresholds: Vec<Threshold>,
     /// Duration for which a condition is reported after its threshold was last met.
@@ -44,7 +44,7 @@ pub(crate) struct Settings {
 
 /// Pod that may be evicted.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Candidate<'a> {
+pub(crate) struct EvictionCandidate<'a> {
     /// Pod.
     pub pod: &'a Pod,
     /// Its `terminationGracePeriodSeconds`.
@@ -105,7 +105,7 @@ pub(crate) struct Plan {
 #[derive(Clone, Debug)]
 pub(crate) struct Manager {
     version: KubeletVersion,
-    settings: Settings,
+    settings: ManagerSettings,
     /// Thresholds that are met, by signal.
     thresholds: Vec<Threshold>,
     /// Additional thresholds of the passes after the one that detects the file systems.
@@ -128,7 +128,7 @@ pub(crate) struct Manager {
 
 impl Manager {
     /// Creates a manager before its first pass.
-    pub(crate) fn new(version: KubeletVersion, settings: Settings) -> Self {
+    pub(crate) fn new(version: KubeletVersion, settings: ManagerSettings) -> Self {
         Self {
             version,
             thresholds: defective(settings.thresholds.clone(), &settings.defects),
@@ -197,10 +197,7 @@ impl Manager {
 
     /// Returns the layout for which thresholds on containerfs are copied.
     fn layout_of_thresholds(&self) -> FsLayout {
-        match self.has(Defect::ContainerfsThresholdOfNodefs) {
-            true => FsLayout::Single,
-            false => self.settings.disks,
-        }
+        if self.has(Defect::ContainerfsThresholdOfNodefs) { FsLayout::Single } else { self.settings.disks }
     }
 
     /// Detects the layout of the file systems. The first call returns the log message about ignored
@@ -222,7 +219,7 @@ impl Manager {
         &mut self,
         now: Time,
         sample: &Sample,
-        candidates: &[Candidate<'_>],
+        candidates: &[EvictionCandidate<'_>],
         rng: &mut Rng,
     ) -> SyncResult {
         let observations = observations(&sample.node, &self.settings.defects);
@@ -245,9 +242,10 @@ impl Manager {
 
     /// Returns whether a pass checks limits of local storage, if they are enforced at all.
     fn checks_limits(&self) -> bool {
-        match self.first_met.is_empty() {
-            true => !self.has(Defect::LimitsNeedPressure),
-            false => !self.has(Defect::LimitsIgnoredUnderPressure),
+        if self.first_met.is_empty() {
+            !self.has(Defect::LimitsNeedPressure)
+        } else {
+            !self.has(Defect::LimitsIgnoredUnderPressure)
         }
     }
 
@@ -391,10 +389,8 @@ impl Manager {
 
     /// Returns the actions that are tried before a pod is evicted.
     pub(crate) fn node_level_reclaim(&self, pressure: &Pressure) -> &'static [ReclaimAction] {
-        let layout = match self.has(Defect::ReclaimIgnoresLayout) {
-            true => FsLayout::Single,
-            false => self.settings.disks,
-        };
+        let layout =
+            if self.has(Defect::ReclaimIgnoresLayout) { FsLayout::Single } else { self.settings.disks };
         let signal = pressure.signal();
         if signal.resource() == Resource::Inodes && self.has(Defect::InodeReclaimKeepsImages) {
             return &[ReclaimAction::DeleteContainers];
@@ -403,7 +399,12 @@ impl Manager {
     }
 
     /// Plans the eviction for a threshold. Equal candidates keep their order.
-    pub(crate) fn plan(&self, pressure: &Pressure, sample: &Sample, candidates: &[Candidate<'_>]) -> Plan {
+    pub(crate) fn plan(
+        &self,
+        pressure: &Pressure,
+        sample: &Sample,
+        candidates: &[EvictionCandidate<'_>],
+    ) -> Plan {
         let [first, ..] = &pressure.thresholds[..] else {
             return Plan { ranked: Vec::new(), critical: Vec::new(), victims: Vec::new() };
         };
@@ -440,7 +441,7 @@ impl Manager {
         pressure: &Pressure,
         ranked: &RankedPod<'_>,
         at: usize,
-        candidate: &Candidate<'_>,
+        candidate: &EvictionCandidate<'_>,
     ) -> Victim {
         let (defects, resource) = (&self.settings.defects, pressure.resource());
         let stated = RankedPod { pod: candidate.stated.unwrap_or(ranked.pod), stats: ranked.stats };
@@ -500,11 +501,11 @@ impl Manager {
     }
 
     /// Returns the pods that exceed their own limits, without critical ones, which it remembers.
-    fn over_limits(&mut self, sample: &Sample, candidates: &[Candidate<'_>]) -> Vec<Victim> {
+    fn over_limits(&mut self, sample: &Sample, candidates: &[EvictionCandidate<'_>]) -> Vec<Victim> {
         let dedicated = self.settings.disks.has_dedicated_imagefs();
         let defects = &self.settings.defects;
         let mut spared = Vec::new();
-        let over = |(at, candidate): (usize, &Candidate<'_>)| {
+        let over = |(at, candidate): (usize, &EvictionCandidate<'_>)| {
             let stats = sample.pod(&candidate.pod.metadata.uid)?;
             let messages = exceeded_limits(&self.version, candidate.pod, stats, dedicated, defects);
             if candidate.pod.is_critical() && !defects.has(Defect::CriticalLimitEnforced) {
@@ -528,9 +529,10 @@ impl Manager {
                     () => self.immediate(),
                 },
                 disruption: defects.has(Defect::DisruptionOnLimits),
-                signal: match defects.has(Defect::MetricLimitIsPod) {
-                    true => "ephemeralpodfs.limit",
-                    false => limit_label(&message),
+                signal: if defects.has(Defect::MetricLimitIsPod) {
+                    "ephemeralpodfs.limit"
+                } else {
+                    limit_label(&message)
                 },
             })
         };
@@ -596,6 +598,10 @@ fn observations(node: &NodeStats, defects: &Defects) -> Vec<Observation> {
     let mut all: Vec<Observation> = Signal::ALL.into_iter().filter_map(observed).collect();
     if defects.has(Defect::PercentOfAvailable) {
         all.iter_mut().for_each(|one| one.capacity = Some(one.available.clone()));
+    }
+    if defects.has(Defect::InodePercentOfFree) {
+        let inodes = all.iter_mut().filter(|one| one.signal == Signal::NodefsInodesFree);
+        inodes.for_each(|one| one.capacity = Some(one.available.clone()));
     }
     let node_memory = all.iter().find(|one| one.signal == Signal::MemoryAvailable);
     let node_memory = node_memory.and_then(|one| one.capacity.clone());

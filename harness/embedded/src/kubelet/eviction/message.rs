@@ -124,6 +124,10 @@ fn reported(pod: &Pod, defects: &Defects) -> Pod {
     if defects.has(Defect::MessageOmitsSidecars) {
         pod.spec.init_containers.clear();
     }
+    if defects.has(Defect::MessageRequestIsLimit) {
+        let containers = pod.spec.containers.iter_mut().chain(&mut pod.spec.init_containers);
+        containers.for_each(|one| one.resources.requests = one.resources.limits.clone());
+    }
     if defects.has(Defect::MessageNamesEphemeral) {
         pod.spec.containers.append(&mut pod.spec.ephemeral_containers);
     }

@@ -59,9 +59,10 @@ impl Kubelet {
                     .and_then(|pods| pods.memory.as_ref()),
             };
             let usage = machine.memory(&notifier.group).map_or(0, |memory| memory.usage);
-            let mark = match ignores_threshold {
-                true => memory.and_then(|memory| u64::try_from(memory.capacity()?).ok()),
-                false => memory.and_then(|memory| notifier.mark(memory, usage)),
+            let mark = if ignores_threshold {
+                memory.and_then(|memory| u64::try_from(memory.capacity()?).ok())
+            } else {
+                memory.and_then(|memory| notifier.mark(memory, usage))
             };
             if let Some(mark) = mark {
                 notifier.mark = mark;
@@ -89,12 +90,11 @@ impl Kubelet {
         for place in crossed {
             let sync_loop = &self.eviction.loops[place + 1];
             let busy = sync_loop.due.is_some() || !matches!(sync_loop.work, Work::Resting);
-            match busy {
-                true => {
-                    let pending = &mut self.eviction.notifiers[place].pending;
-                    *pending = (*pending + 1).min(2);
-                }
-                false => self.notified(place, ctx),
+            if busy {
+                let pending = &mut self.eviction.notifiers[place].pending;
+                *pending = (*pending + 1).min(2);
+            } else {
+                self.notified(place, ctx)
             }
         }
     }

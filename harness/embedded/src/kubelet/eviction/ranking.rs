@@ -35,8 +35,8 @@ enum Key {
     FewestProcesses,
 }
 
-/// Figures of a pod that the keys compare.
-struct Figures {
+/// Amounts of a pod that the keys compare.
+struct RankingInputs {
     priority: i64,
     request: Option<RequestComparison>,
     /// `None` for a pod without statistics.
@@ -67,20 +67,22 @@ pub(super) fn rank(
         },
         layout => (layout, signal),
     };
-    let version = match defects.has(Defect::RankOmitsSidecarRequests) {
-        true => KubeletVersion::from_minor(33),
-        false => version.clone(),
+    let version = if defects.has(Defect::RankOmitsSidecarRequests) {
+        KubeletVersion::from_minor(33)
+    } else {
+        version.clone()
     };
     let by_bytes = defects.has(Defect::InodeRankByBytes) && signal.resource() == Resource::Inodes;
     let signal = if by_bytes { Signal::NodefsAvailable } else { signal };
-    let figures = |pod: &RankedPod<'_>| {
+    let inputs = |pod: &RankedPod<'_>| {
         let stats = pod.stats.map(|stats| counted_stats(pod.pod, stats, defects));
         let counted = counted_spec(&version, pod.pod, defects);
         let seen = RankedPod { pod: &counted, stats: stats.as_ref() };
-        Figures {
-            priority: match defects.has(Defect::RankNegativePriorityIsZero) {
-                true => pod.pod.priority().max(0),
-                false => pod.pod.priority(),
+        RankingInputs {
+            priority: if defects.has(Defect::RankNegativePriorityIsZero) {
+                pod.pod.priority().max(0)
+            } else {
+                pod.pod.priority()
             },
             request: compare_with_request(&version, signal, layout, &seen),
             processes: pod.stats.map(|stats| stats.process_stats.as_ref().and_then(|one| one.process_count)),
@@ -91,7 +93,8 @@ pub(super) fn rank(
         let by_priority = keys.iter_mut().filter(|key| matches!(key, Key::Priority));
         by_priority.for_each(|key| *key = Key::OverflowingPriority);
     }
-    let mut ranked: Vec<(Figures, RankedPod<'_>)> = pods.drain(..).map(|pod| (figures(&pod), pod)).collect();
+    let mut ranked: Vec<(RankingInputs, RankedPod<'_>)> =
+        pods.drain(..).map(|pod| (inputs(&pod), pod)).collect();
     ranked.sort_by(|(left, _), (right, _)| {
         keys.iter().fold(Ordering::Equal, |order, key| order.then_with(|| key.compare(left, right)))
     });
@@ -192,7 +195,7 @@ fn keys(resource: Resource, defects: &Defects) -> Vec<Key> {
 impl Key {
     /// Compares two pods: `Less` if `left` is evicted first. Pods without statistics come first at
     /// every key except priority.
-    fn compare(self, left: &Figures, right: &Figures) -> Ordering {
+    fn compare(self, left: &RankingInputs, right: &RankingInputs) -> Ordering {
         let by_request = |compare: fn(&RequestComparison, &RequestComparison) -> Ordering| match (
             &left.request,
             &right.request,

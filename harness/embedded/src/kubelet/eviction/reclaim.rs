@@ -5,8 +5,8 @@ use std::time::Duration;
 use evictlab_rules::threshold::ReclaimAction;
 
 use crate::defect::Defect;
+use crate::kubelet::images::ImageDeletion;
 use crate::kubelet::state::Kubelet;
-use crate::kubelet::status::ImageDeletion;
 use crate::machine::Machine;
 use crate::sim::Time;
 
@@ -28,9 +28,10 @@ impl Kubelet {
                 ReclaimAction::DeleteImages if self.has(Defect::ReclaimKeepsImages) => {}
                 ReclaimAction::DeleteContainers => self.collect_containers(machine),
                 ReclaimAction::DeleteImages => {
-                    let min_age = match self.has(Defect::ReclaimIgnoresAge) {
-                        true => Duration::ZERO,
-                        false => self.config.settings.image_min_age,
+                    let min_age = if self.has(Defect::ReclaimIgnoresAge) {
+                        Duration::ZERO
+                    } else {
+                        self.config.settings.image_min_age
                     };
                     let deletion = ImageDeletion {
                         used: self.pods.images_in_use(),

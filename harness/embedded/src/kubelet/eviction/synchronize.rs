@@ -10,7 +10,7 @@ use rand::seq::SliceRandom;
 use serde::Deserialize;
 
 use super::log_message::{LogMessage, name, names};
-use super::manager::{Candidate, Manager, Plan, Pressure, Settings, SyncResult, Victim};
+use super::manager::{EvictionCandidate, Manager, ManagerSettings, Plan, Pressure, SyncResult, Victim};
 use super::state::{PlannedEviction, SYNC_LOOP, SyncLoop};
 use crate::context::SimContext;
 use crate::defect::Defect;
@@ -35,7 +35,7 @@ impl Kubelet {
         };
         let manager = Manager::new(
             self.identity.version.clone(),
-            Settings {
+            ManagerSettings {
                 thresholds: settings.thresholds.clone(),
                 transition: settings.transition,
                 max_pod_grace: settings.max_pod_grace,
@@ -209,9 +209,10 @@ impl Kubelet {
         }
         let named = if self.has(Defect::ThresholdEventIsMemory) { Resource::Memory } else { resource };
         let message = format!("Attempting to reclaim {named}");
-        let event = match self.has(Defect::ThresholdEventNormal) {
-            true => EventBody::normal("EvictionThresholdMet", &message),
-            false => EventBody::warning("EvictionThresholdMet", &message),
+        let event = if self.has(Defect::ThresholdEventNormal) {
+            EventBody::normal("EvictionThresholdMet", &message)
+        } else {
+            EventBody::warning("EvictionThresholdMet", &message)
         };
         self.record_event(EventObject::Node, event, ctx);
     }
@@ -318,13 +319,15 @@ impl Kubelet {
     /// Records the Evicted event of a pod.
     pub(super) fn record_evicted(&mut self, job: &PlannedEviction, ctx: &mut SimContext) {
         let Victim { message, annotations, .. } = &job.victim;
-        let about = match self.has(Defect::EvictedEventOfNode) {
-            true => EventObject::Node,
-            false => EventObject::Pod(&job.pod.object, None),
+        let about = if self.has(Defect::EvictedEventOfNode) {
+            EventObject::Node
+        } else {
+            EventObject::Pod(&job.pod.object, None)
         };
-        let event = match self.has(Defect::EvictedEventNormal) {
-            true => EventBody::normal("Evicted", message),
-            false => EventBody::warning("Evicted", message),
+        let event = if self.has(Defect::EvictedEventNormal) {
+            EventBody::normal("Evicted", message)
+        } else {
+            EventBody::warning("Evicted", message)
         };
         if !self.has(Defect::EvictedEventMissing) {
             self.record_event(about, event.annotated(annotations.clone()), ctx);
@@ -385,11 +388,11 @@ fn with_allocated_memory(active: &ActivePod) -> Pod {
     pod
 }
 
-fn candidates<'a>(active: &'a [ActivePod], stated: &'a [Option<Pod>]) -> Vec<Candidate<'a>> {
+fn candidates<'a>(active: &'a [ActivePod], stated: &'a [Option<Pod>]) -> Vec<EvictionCandidate<'a>> {
     let own = |active: &ActivePod| {
         active.object.spec().read::<Option<i64>>("terminationGracePeriodSeconds").unwrap_or(30)
     };
-    let candidate = |(active, stated): (&'a ActivePod, &'a Option<Pod>)| Candidate {
+    let candidate = |(active, stated): (&'a ActivePod, &'a Option<Pod>)| EvictionCandidate {
         pod: &active.pod,
         grace: own(active),
         stated: stated.as_ref(),

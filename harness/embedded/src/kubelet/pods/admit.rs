@@ -110,7 +110,9 @@ impl Kubelet {
     /// pods.
     pub(super) fn shortages(&self, pod: &Pod, node: &Value) -> Vec<Shortage> {
         let allocatable: BTreeMap<String, Quantity> = node.status().read("allocatable");
-        let mut others: Vec<&Pod> = self.pods.admitted().map(|(_, worker)| &worker.manifest.pod).collect();
+        let holds_nothing = |worker: &Worker| worker.evicted && self.has(Defect::TerminatingPodsHoldNothing);
+        let holders = self.pods.admitted().filter(|(_, worker)| !holds_nothing(worker));
+        let mut others: Vec<&Pod> = holders.map(|(_, worker)| &worker.manifest.pod).collect();
         if self.has(Defect::AdmissionCountsEnded) {
             let ended = self.pods.workers.values().filter(|worker| !worker.is_active() && !worker.removed);
             others.extend(ended.map(|worker| &worker.manifest.pod));

@@ -36,7 +36,7 @@ impl Kubelet {
             Some(changes) => {
                 let new = changes.into_iter().filter(|change| change.version > seen);
                 let pods = new.filter(|change| !self.mirror_changed(change, ctx));
-                pods.map(|change| (change.what == ChangeKind::Deleted, change.object)).collect()
+                pods.map(|change| (change.change_kind == ChangeKind::Deleted, change.object)).collect()
             }
             None => self.all_pods(ctx),
         };

@@ -83,6 +83,7 @@ impl Kubelet {
         match event {
             PodEvent::Relist => self.relist(machine, ctx),
             PodEvent::Sync(pod) => self.sync(&pod, machine, ctx),
+            PodEvent::Retry(pod) => self.retry(&pod, machine, ctx),
             PodEvent::Step(pod, serial) => self.step(&pod, serial, machine, ctx),
             PodEvent::Inspect(pod) => self.inspect(&pod, machine, ctx),
             PodEvent::Report(pod) => self.report(&pod, ctx),
@@ -106,9 +107,12 @@ impl Kubelet {
     /// `ShouldPodRuntimeBeRemoved`). Of other pods, also of terminating ones, one per name is kept
     /// (`MaxPerPodContainerCount`).
     pub(crate) fn collect_containers(&mut self, machine: &mut Machine) {
-        let keeps = |worker: &Worker| match worker.could_run() && !worker.evicted {
-            true => !self.has(Defect::ReclaimDeletesLastContainers),
-            false => self.has(Defect::ReclaimKeepsLastContainers),
+        let keeps = |worker: &Worker| {
+            if worker.could_run() && !worker.evicted {
+                !self.has(Defect::ReclaimDeletesLastContainers)
+            } else {
+                self.has(Defect::ReclaimKeepsLastContainers)
+            }
         };
         let kept = |pod: &PodUid| usize::from(self.pods.workers.get(pod).is_some_and(keeps));
         let pods: Vec<(PodUid, usize)> =

@@ -19,16 +19,16 @@ use crate::kubelet::state::Kubelet;
 use crate::machine::Machine;
 use crate::resource::{Kind, ObjectExt, Phase, PodStatus, parse_yaml};
 
-/// Delay between a change of a file and its handling. Not random, because files also change on
-/// nodes without static pods.
+/// Delay between a change of a file and its handling. Constant, so that a file change on a node
+/// without static pods does not advance the random generator.
 const READ_DELAY: Duration = Duration::from_millis(10);
 
-const HASH: &str = "kubernetes.io/config.hash";
-const SEEN: &str = "kubernetes.io/config.seen";
+const CONFIG_HASH_ANNOTATION: &str = "kubernetes.io/config.hash";
+const CONFIG_SEEN_ANNOTATION: &str = "kubernetes.io/config.seen";
 
 impl Kubelet {
     /// Returns the directory of manifests, or `None` without static pods.
-    pub fn manifests(&self) -> Option<&str> {
+    pub fn manifest_dir(&self) -> Option<&str> {
         self.config.file.get("staticPodPath").and_then(Value::as_str).filter(|path| !path.is_empty())
     }
 
@@ -43,7 +43,7 @@ impl Kubelet {
     /// Reads the manifests: starts new pods, and ends pods whose manifest was changed or removed.
     pub(super) fn read_manifests(&mut self, machine: &mut Machine, ctx: &mut SimContext) {
         self.pods.read_scheduled = false;
-        let files = self.manifests().map(|path| machine.files(path)).unwrap_or_default();
+        let files = self.manifest_dir().map(|path| machine.files(path)).unwrap_or_default();
         let mut wanted = BTreeMap::new();
         for (name, text) in files {
             // Hidden files, such as backups of editors, are ignored.
@@ -116,7 +116,7 @@ impl Kubelet {
         });
         let before: Vec<String> = same.map(|(other, _)| other.clone()).collect();
         if let Some(own) = self.pods.workers.get_mut(uid) {
-            own.after.extend(before);
+            own.waits_for.extend(before);
         }
     }
 
@@ -136,7 +136,11 @@ impl Kubelet {
         metadata.name = Some(format!("{name}-{}", node.to_lowercase()));
         metadata.namespace = present(metadata.namespace).or_else(|| Some("default".to_owned()));
         let seen = ctx.epoch().at(ctx.now).strftime("%Y-%m-%dT%H:%M:%S%.9fZ").to_string();
-        let annotations = [(HASH, uid.clone()), (SEEN, seen), (CONFIG_SOURCE_ANNOTATION, "file".to_owned())];
+        let annotations = [
+            (CONFIG_HASH_ANNOTATION, uid.clone()),
+            (CONFIG_SEEN_ANNOTATION, seen),
+            (CONFIG_SOURCE_ANNOTATION, "file".to_owned()),
+        ];
         let annotations = annotations.map(|(key, value)| (key.to_owned(), value));
         metadata.annotations.get_or_insert_default().extend(annotations);
         pod.write("metadata", metadata);

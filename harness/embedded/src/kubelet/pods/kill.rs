@@ -170,7 +170,7 @@ impl Kubelet {
         }
         let mut unblocked = Vec::new();
         for (next, other) in &mut self.pods.workers {
-            if other.after.remove(&uid) && other.after.is_empty() {
+            if other.waits_for.remove(&uid) && other.waits_for.is_empty() {
                 unblocked.push(next.clone());
             }
         }
@@ -188,7 +188,7 @@ impl Kubelet {
                 return;
             }
             let host = kubelet.host(ctx);
-            let status = kubelet.view(worker, &host, ctx).finish();
+            let status = kubelet.view(worker, &host, ctx).finish(&kubelet.identity.options.defects);
             kubelet.keep_status(worker, status, ctx);
             worker.stage = Stage::Finished;
             machine.remove_volumes(&worker.manifest.uid);

@@ -22,10 +22,8 @@ impl Kubelet {
             return;
         };
         let next = ctx.now + settings.log_monitor_interval;
-        let max_files = match self.has(Defect::LogFilesAccumulate) {
-            true => usize::MAX,
-            false => settings.log_max_files,
-        };
+        let max_files =
+            if self.has(Defect::LogFilesAccumulate) { usize::MAX } else { settings.log_max_files };
         if !self.has(Defect::LogsAreNotRotated) {
             for pod in self.pods.runtime.pods.values() {
                 for container in pod.running() {

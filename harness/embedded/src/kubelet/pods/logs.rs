@@ -83,27 +83,27 @@ impl Kubelet {
 
 /// Returns the ID of the container whose log is requested (`validateContainerLogStatus`).
 fn find(status: &PodStatus, container: &str, pod: &str, previous: bool) -> Result<String, String> {
-    let Some(of) = status.container(container) else {
+    let Some(container_status) = status.container(container) else {
         return Err(format!("container {container:?} in pod {pod:?} is not available"));
     };
     let id = |id: &Option<String>| id.clone().filter(|id| !id.is_empty());
-    let last = of.last_terminated().and_then(|last| id(&last.container_id));
+    let last = container_status.last_terminated().and_then(|last| id(&last.container_id));
     if previous {
         return last
             .ok_or_else(|| format!("previous terminated container {container:?} in pod {pod:?} not found"));
     }
-    if of.is_running() {
-        return id(&of.container_id)
+    if container_status.is_running() {
+        return id(&container_status.container_id)
             .ok_or_else(|| format!("container {container:?} in pod {pod:?} is not available"));
     }
     let ended = || format!("container {container:?} in pod {pod:?} is terminated");
-    if let Some(terminated) = &of.state.terminated {
+    if let Some(terminated) = &container_status.state.terminated {
         return id(&terminated.container_id).or(last).ok_or_else(ended);
     }
-    if of.last_terminated().is_some() {
+    if container_status.last_terminated().is_some() {
         return last.ok_or_else(ended);
     }
-    let why = match of.waiting_reason() {
+    let why = match container_status.waiting_reason() {
         "ErrImagePull" => "image can't be pulled",
         "ImagePullBackOff" => "trying and failing to pull image",
         reason => reason,

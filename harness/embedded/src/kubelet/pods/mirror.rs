@@ -71,7 +71,7 @@ impl Kubelet {
     /// exists. Returns whether the object is a mirror pod.
     pub(super) fn mirror_changed(&mut self, change: &Change, ctx: &mut SimContext) -> bool {
         let Some(hash) = hash_of(&change.object) else { return false };
-        let is_removed = change.what == ChangeKind::Deleted || change.object.is_deleting();
+        let is_removed = change.change_kind == ChangeKind::Deleted || change.object.is_deleting();
         if is_removed && self.pods.workers.contains_key(hash) {
             self.schedule_pod(ctx.now, PodEvent::Mirror(hash.to_owned()), ctx);
         }

@@ -12,7 +12,6 @@ mod dispatch;
 mod environment;
 mod file_source;
 mod hooks;
-mod images;
 mod kill;
 mod latency;
 mod log_rotation;

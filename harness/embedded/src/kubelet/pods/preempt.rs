@@ -19,7 +19,7 @@ use crate::resource::EventBody;
 const MESSAGE: &str = "Preempted in order to admit critical pod";
 
 /// Pod that may be preempted, with its requests.
-struct Candidate<'a> {
+struct PreemptionCandidate<'a> {
     uid: &'a PodUid,
     pod: &'a Pod,
     version: &'a KubeletVersion,
@@ -133,10 +133,10 @@ impl Kubelet {
     /// Returns the pods to kill, in this order (`getPodsToPreempt`).
     fn victims(&self, critical: &Pod, wants: Wants) -> Result<Vec<PodUid>, Rejection> {
         let version = &self.identity.version;
-        let of = |qos: QosClass| -> Vec<Candidate> {
+        let with_qos = |qos: QosClass| -> Vec<PreemptionCandidate> {
             self.pods
                 .admitted()
-                .map(|(uid, worker)| Candidate { uid, pod: &worker.manifest.pod, version })
+                .map(|(uid, worker)| PreemptionCandidate { uid, pod: &worker.manifest.pod, version })
                 .filter(|candidate| {
                     let is_spared =
                         candidate.pod.is_critical() && self.has(Defect::PreemptionSparesLowerCritical);
@@ -145,7 +145,7 @@ impl Kubelet {
                 .collect()
         };
         let (best_effort, burstable, guaranteed) =
-            (of(QosClass::BestEffort), of(QosClass::Burstable), of(QosClass::Guaranteed));
+            (with_qos(QosClass::BestEffort), with_qos(QosClass::Burstable), with_qos(QosClass::Guaranteed));
         let all = best_effort.iter().chain(&burstable).chain(&guaranteed);
         let missing = without(&wants, all);
         if !missing.is_empty() {
@@ -155,9 +155,10 @@ impl Kubelet {
             let all = best_effort.iter().chain(&burstable).chain(&guaranteed);
             return Ok(all.map(|candidate| candidate.uid.clone()).collect());
         }
-        let (best_effort, guaranteed) = match self.has(Defect::PreemptionByHighestQos) {
-            true => (guaranteed, best_effort),
-            false => (best_effort, guaranteed),
+        let (best_effort, guaranteed) = if self.has(Defect::PreemptionByHighestQos) {
+            (guaranteed, best_effort)
+        } else {
+            (best_effort, guaranteed)
         };
         let choice = match () {
             () if self.has(Defect::PreemptionTakesLargest) => Choice::NearestThenLargest,
@@ -166,8 +167,13 @@ impl Kubelet {
         };
         let before_guaranteed: &[_] =
             if self.has(Defect::PreemptionSparesBurstable) { &[] } else { &burstable };
+        let without_guaranteed = without(&wants, best_effort.iter().chain(&guaranteed));
         let first = choose(guaranteed, without(&wants, best_effort.iter().chain(before_guaranteed)), choice)?;
-        let second = choose(burstable, without(&wants, best_effort.iter().chain(&first)), choice)?;
+        let missing = match self.has(Defect::PreemptionCountsSpared) {
+            true => without_guaranteed,
+            false => without(&wants, best_effort.iter().chain(&first)),
+        };
+        let second = choose(burstable, missing, choice)?;
         let third = choose(best_effort, without(&wants, second.iter().chain(&first)), choice)?;
         let victims = third.iter().chain(&second).chain(&first);
         Ok(victims.map(|candidate| candidate.uid.clone()).collect())
@@ -188,13 +194,13 @@ enum Choice {
 
 /// Selects pods until nothing is missing (`getPodsToPreemptByDistance`).
 fn choose<'a>(
-    mut pods: Vec<Candidate<'a>>,
+    mut pods: Vec<PreemptionCandidate<'a>>,
     mut wants: Wants,
     choice: Choice,
-) -> Result<Vec<Candidate<'a>>, Rejection> {
+) -> Result<Vec<PreemptionCandidate<'a>>, Rejection> {
     let mut taken = Vec::new();
     while !wants.is_empty() {
-        let distance = |candidate: &Candidate| -> f64 {
+        let distance = |candidate: &PreemptionCandidate| -> f64 {
             if matches!(choice, Choice::Smallest) {
                 return 0.0;
             }
@@ -206,7 +212,7 @@ fn choose<'a>(
                 .map(|part| part * part)
                 .sum()
         };
-        let size = |candidate: &Candidate| {
+        let size = |candidate: &PreemptionCandidate| {
             (requested_amount(candidate, "memory"), requested_amount(candidate, "cpu"))
         };
         let mut best: Option<(usize, f64)> = None;
@@ -232,7 +238,10 @@ fn choose<'a>(
 }
 
 /// Returns the amounts that are missing after the removal of pods.
-fn without<'a, 'b: 'a>(wants: &Wants, pods: impl Iterator<Item = &'a Candidate<'b>> + Clone) -> Wants {
+fn without<'a, 'b: 'a>(
+    wants: &Wants,
+    pods: impl Iterator<Item = &'a PreemptionCandidate<'b>> + Clone,
+) -> Wants {
     let left = wants.iter().map(|(resource, wanted)| {
         (
             resource.clone(),
@@ -245,7 +254,7 @@ fn without<'a, 'b: 'a>(wants: &Wants, pods: impl Iterator<Item = &'a Candidate<'
 /// Returns the request of a pod; each pod counts as one of the resource `pods`
 /// (`GetResourceRequest`). Through 1.33 the requests of sidecars are not added to those of the
 /// other containers, as they are in the admission's own sums.
-fn requested_amount(candidate: &Candidate<'_>, resource: &str) -> i64 {
+fn requested_amount(candidate: &PreemptionCandidate<'_>, resource: &str) -> i64 {
     if resource == "pods" { 1 } else { request_of(candidate.pod, candidate.version, resource) }
 }
 

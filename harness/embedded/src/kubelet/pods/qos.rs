@@ -69,9 +69,10 @@ fn burstable(
         // (`remainingPodMemReqPerContainer` in pkg/kubelet/qos/helpers.go).
         let own = container_requests(pod, "memory").value();
         let of_pod = pod.pod_level_request("memory").map_or(0, |request| request.value());
-        let sharers = match defects.has(Defect::OomPodRequestOmitsInitContainers) {
-            true => pod.spec.containers.len(),
-            false => pod.spec.containers.len() + pod.spec.init_containers.len(),
+        let sharers = if defects.has(Defect::OomPodRequestOmitsInitContainers) {
+            pod.spec.containers.len()
+        } else {
+            pod.spec.containers.len() + pod.spec.init_containers.len()
         };
         (of_pod - own).max(0) / i64::try_from(sharers).unwrap_or(1).max(1)
     } else {

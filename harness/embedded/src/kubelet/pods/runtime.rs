@@ -1,6 +1,7 @@
 //! Container runtime: sandboxes and containers. Keeps running while the kubelet is stopped.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::mem::{Discriminant, discriminant};
 
 use rand::RngExt;
 
@@ -43,6 +44,14 @@ pub(super) struct Record {
     pub state: State,
 }
 
+/// What a relist compares (`generateEvents` of `pkg/kubelet/pleg/generic.go`): whether the pod has
+/// a sandbox that is ready, and the containers with their kinds of state.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct RuntimeSnapshot {
+    has_sandbox: bool,
+    containers: Vec<(ContainerId, Discriminant<State>)>,
+}
+
 /// State of a container.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum State {
@@ -64,6 +73,15 @@ impl Runtime {
     /// Returns the pod of a container.
     pub(super) fn owner(&self, container: &str) -> Option<&PodUid> {
         self.owners.get(container)
+    }
+
+    /// Returns what a relist sees of a pod.
+    pub(super) fn snapshot(&self, pod: &str) -> RuntimeSnapshot {
+        let Some(pod) = self.pods.get(pod) else { return RuntimeSnapshot::default() };
+        RuntimeSnapshot {
+            has_sandbox: pod.sandbox.as_ref().is_some_and(|sandbox| sandbox.ready),
+            containers: pod.containers.iter().map(|one| (one.id.clone(), discriminant(&one.state))).collect(),
+        }
     }
 
     /// Returns a container.

@@ -8,7 +8,6 @@ use serde_json::Value;
 use super::backoff::Backoff;
 use super::environment::{expand, variables};
 use super::hooks::start_post_start;
-use super::images::{self, ImageLookup};
 use super::runtime::{Sandbox, State};
 use super::spec::{Container, ContainerIndex, Group, Manifest, PullPolicy};
 use super::worker::{PostStart, Stage, Step, Waiting, Worker};
@@ -16,6 +15,7 @@ use super::{latency, qos};
 use crate::context::SimContext;
 use crate::defect::Defect;
 use crate::kubelet::event::PodEvent;
+use crate::kubelet::images::lookup::{self, ImageLookup};
 use crate::kubelet::recorder::EventObject;
 use crate::kubelet::state::Kubelet;
 use crate::machine::{Cgroup, ContainerSpec, Machine, Mount};
@@ -134,7 +134,7 @@ impl Kubelet {
         let image = &container.image;
         let known = &self.status.images;
         let here =
-            known.contains(image) || images::find(image) == ImageLookup::Here && !known.is_deleted(image);
+            known.contains(image) || lookup::find(image) == ImageLookup::Here && !known.is_deleted(image);
         let policy = container.image_pull_policy;
         if policy == PullPolicy::Never && !here {
             let message = format!("Container image {image:?} is not present with pull policy of Never");
@@ -157,7 +157,7 @@ impl Kubelet {
             let mut message = format!("Back-off pulling image {image:?}");
             self.record_container_event(worker, place, EventBody::normal("BackOff", &message), ctx);
             if self.identity.version.at_least(32) {
-                message += &format!(": ErrImagePull: {}", images::failure(image));
+                message += &format!(": ErrImagePull: {}", lookup::failure(image));
             }
             self.refuse(worker, place, "ImagePullBackOff", message, ctx);
         } else {
@@ -176,11 +176,11 @@ impl Kubelet {
         else {
             return;
         };
-        let found = images::find(&image);
+        let found = lookup::find(&image);
         // Images of this registry are loaded, never pulled.
-        let is_local = image.starts_with(images::LOADED) && self.status.images.is_deleted(&image);
+        let is_local = image.starts_with(lookup::LOADED) && self.status.images.is_deleted(&image);
         if found == ImageLookup::Nowhere || is_local {
-            let failure = images::failure(&image);
+            let failure = lookup::failure(&image);
             let message = format!("Failed to pull image {image:?}: {failure}");
             self.record_container_event(worker, place, EventBody::warning("Failed", &message), ctx);
             let last = worker.pulls.get(&image).copied();
@@ -412,9 +412,10 @@ impl Kubelet {
     }
 
     fn log_path(&self, manifest: &Manifest, container: &str, attempt: u64) -> String {
-        match self.has(Defect::LogDirectoryByUid) {
-            true => format!("/var/log/pods/{}/{container}/{attempt}.log", manifest.uid),
-            false => manifest.log_path(container, attempt),
+        if self.has(Defect::LogDirectoryByUid) {
+            format!("/var/log/pods/{}/{container}/{attempt}.log", manifest.uid)
+        } else {
+            manifest.log_path(container, attempt)
         }
     }
 

@@ -29,8 +29,17 @@ impl Kubelet {
         self.with_worker(pod, |kubelet, worker| kubelet.sync_worker(worker, machine, ctx));
     }
 
+    /// Syncs a pod whose last sync failed, unless it has failed again since.
+    pub(super) fn retry(&mut self, pod: &str, machine: &mut Machine, ctx: &mut SimContext) {
+        self.with_worker(pod, |kubelet, worker| {
+            if worker.retry_due.take_if(|due| *due <= ctx.now).is_some() {
+                kubelet.sync_worker(worker, machine, ctx);
+            }
+        });
+    }
+
     fn sync_worker(&mut self, worker: &mut Worker, machine: &mut Machine, ctx: &mut SimContext) {
-        if worker.stage != Stage::Syncing || worker.preempts || !worker.after.is_empty() {
+        if worker.stage != Stage::Syncing || worker.preempts || !worker.waits_for.is_empty() {
             return;
         }
         if !worker.steps.is_empty() || worker.stopping.is_some() {
@@ -179,6 +188,10 @@ impl Kubelet {
     pub(super) fn inspect(&mut self, pod: &str, machine: &mut Machine, ctx: &mut SimContext) {
         let keep = self.with_worker(pod, |kubelet, worker| {
             worker.runtime_changed = false;
+            // What changes while the worker is busy is synced afterwards.
+            if worker.steps.is_empty() {
+                worker.inspected = kubelet.pods.runtime.snapshot(&worker.manifest.uid);
+            }
             kubelet.sync_worker(worker, machine, ctx);
             let over = matches!(worker.stage, Stage::Terminated | Stage::Finished);
             let is_evicted = worker.evicted && !kubelet.has(Defect::EvictedContainersStay);
@@ -201,9 +214,13 @@ impl Kubelet {
         if worker.failed {
             let wait = self.retry_after(worker, ctx.now);
             let at = ctx.now + latency::jitter(ctx.rng, wait, 50);
-            self.schedule_pod(at, PodEvent::Sync(uid.clone()), ctx);
+            // The work queue has one entry for each pod: a later failure replaces it.
+            worker.retry_due = Some(at);
+            self.schedule_pod(at, PodEvent::Retry(uid.clone()), ctx);
         }
-        self.request_inspection(worker, ctx);
+        if self.pods.runtime.snapshot(uid) != worker.inspected {
+            self.request_inspection(worker, ctx);
+        }
     }
 
     /// Returns the delay of a retry after a failure: 10 s; since 1.35 the end of the first backoff

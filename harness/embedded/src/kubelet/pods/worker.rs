@@ -8,7 +8,7 @@ use evictlab_rules::KubeletVersion;
 use serde_json::Value;
 
 use super::backoff::Backoff;
-use super::runtime::RuntimePod;
+use super::runtime::{RuntimePod, RuntimeSnapshot};
 use super::spec::{ContainerIndex, Manifest};
 use crate::defect::{Defect, Defects};
 use crate::machine::{ContainerId, ExecId, PodUid};
@@ -56,11 +56,15 @@ pub(super) struct Worker {
     /// True while pods are killed for this one, which starts afterwards.
     pub preempts: bool,
     /// Pods with the same name, which this one follows when they have ended.
-    pub after: BTreeSet<PodUid>,
+    pub waits_for: BTreeSet<PodUid>,
     /// True if the API object was deleted.
     pub removed: bool,
     /// True if the runtime has changed since the last relist.
     pub runtime_changed: bool,
+    /// Time of the next sync, if the last one failed.
+    pub retry_due: Option<Time>,
+    /// State of the pod in the runtime at the last inspection.
+    pub inspected: RuntimeSnapshot,
     /// Resize of the spec that is not part of `manifest`.
     pub pending_resize: Option<PendingResize>,
     /// Number of failed attempts to mount a volume.
@@ -203,9 +207,11 @@ impl Worker {
             evicted: false,
             callers: Vec::new(),
             preempts: false,
-            after: BTreeSet::new(),
+            waits_for: BTreeSet::new(),
             removed: false,
             runtime_changed: false,
+            retry_due: None,
+            inspected: RuntimeSnapshot::default(),
             pending_resize: None,
             unmounted: 0,
         }

@@ -69,8 +69,8 @@ impl Kubelet {
         if !pending.faults_applied {
             // Fault scripts use an empty namespace for nodes.
             let involved = &pending.event.involved_object;
-            let of = if involved.kind.as_deref() == Some("Node") { "" } else { &namespace };
-            match ctx.faults.event(of, &pending.event.reason) {
+            let object_namespace = if involved.kind.as_deref() == Some("Node") { "" } else { &namespace };
+            match ctx.faults.deliver_event(object_namespace, &pending.event.reason) {
                 EventDelivery::Delivered => {}
                 EventDelivery::Lost => return,
                 EventDelivery::Duplicated => {

@@ -13,10 +13,11 @@
 //!
 //! Housekeeping slows down to 15 s while nothing changes.
 
-mod build;
 mod collect;
 mod group;
+pub(in crate::kubelet) mod resource_metrics;
 mod state;
+mod summary;
 mod volumes;
 
 pub(crate) use state::Stats;

@@ -38,9 +38,10 @@ pub(super) fn pressure(held: &[NodeCondition], defects: &Defects) -> Vec<Conditi
         let reported = condition(kind, is_held);
         let other = |held, defect| if defects.has(defect) { condition(kind, held) } else { reported };
         let reason = other(false, Defect::PressureReasonStale).reason;
-        let message = match is_held {
-            true => other(false, Defect::PressureMessageStale).message,
-            false => other(true, Defect::PressureEndMessageStale).message,
+        let message = if is_held {
+            other(false, Defect::PressureMessageStale).message
+        } else {
+            other(true, Defect::PressureEndMessageStale).message
         };
         let differs = defects.has(Defect::PressureEventReasonDiffers);
         let event = if differs { "NodeConditionChanged" } else { reported.event };

@@ -1,7 +1,7 @@
 //! State of the updates of the node status.
 
-use super::images::Images;
 use crate::kubelet::identity::Identity;
+use crate::kubelet::images::Images;
 use crate::sim::Time;
 
 /// Images, huge pages, and the times of the last and the next updates of the node status.
@@ -15,8 +15,8 @@ pub(crate) struct NodeStatusUpdates {
     pub(super) written: Option<Time>,
     pub(super) update_due: Option<Time>,
     pub(super) lease_due: Option<Time>,
-    pub(super) image_gc_due: Option<Time>,
-    pub(super) detection_due: Option<Time>,
+    pub(in crate::kubelet) image_gc_due: Option<Time>,
+    pub(in crate::kubelet) detection_due: Option<Time>,
 }
 
 impl NodeStatusUpdates {

@@ -159,7 +159,7 @@ impl Kubelet {
         (self.identity.cgroup == CgroupVersion::V1 && version.at_least(31)).then_some(warning)
     }
 
-    pub(super) fn status_at(&mut self, time: Time, event: StatusEvent, ctx: &mut SimContext) {
+    pub(in crate::kubelet) fn status_at(&mut self, time: Time, event: StatusEvent, ctx: &mut SimContext) {
         self.schedule(time, KubeletEvent::Status(event), ctx);
     }
 
@@ -172,9 +172,10 @@ impl Kubelet {
         let cpus = Quantity::from_count(i64::from(options.cpus));
         // Decimal units since 1.37 (`EphemeralStorageCapacityFromFsInfo` of
         // `pkg/kubelet/cadvisor/util.go`, kubernetes/kubernetes#137652).
-        let disk = match self.identity.version.at_least(37) {
-            true => Quantity::from_count(bytes(options.disk).value()),
-            false => bytes(options.disk),
+        let disk = if self.identity.version.at_least(37) {
+            Quantity::from_count(bytes(options.disk).value())
+        } else {
+            bytes(options.disk)
         };
         let whole = [("cpu", cpus), ("ephemeral-storage", disk), ("memory", bytes(options.memory))];
         let huge_pages = bytes(self.status.huge_pages);
@@ -189,9 +190,10 @@ impl Kubelet {
         let mut allocatable = capacity.clone();
         for (resource, amount) in whole {
             capacity.insert(resource.to_owned(), amount.to_string());
-            let reference = match self.has(Defect::AllocatablePercentOfMemory) {
-                true => options.memory,
-                false => u64::try_from(amount.value()).unwrap_or(0),
+            let reference = if self.has(Defect::AllocatablePercentOfMemory) {
+                options.memory
+            } else {
+                u64::try_from(amount.value()).unwrap_or(0)
             };
             let kept = settings.reserved_amount(resource, reference);
             let mut rest = amount - &kept;

@@ -11,19 +11,53 @@ use crate::machine::open_file::Target;
 use crate::machine::paths::{Location, OpenMode};
 use crate::machine::size::parse_size;
 
-/// Applets that are builtins of ash.
-const BUILTINS: [&str; 6] = [":", "true", "false", "echo", "printf", "["];
-/// Applets that ash runs in a process of their own.
-const PROGRAMS: [&str; 4] = ["fallocate", "ls", "mkdir", "sync"];
+/// An applet of busybox.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Applet {
+    True,
+    False,
+    Echo,
+    Printf,
+    Test,
+    Fallocate,
+    Ls,
+    Mkdir,
+    Sync,
+}
+
+impl Applet {
+    fn by_name(name: &str) -> Option<Self> {
+        Some(match name {
+            ":" | "true" => Self::True,
+            "false" => Self::False,
+            "echo" => Self::Echo,
+            "printf" => Self::Printf,
+            "[" => Self::Test,
+            "fallocate" => Self::Fallocate,
+            "ls" => Self::Ls,
+            "mkdir" => Self::Mkdir,
+            "sync" => Self::Sync,
+            _ => return None,
+        })
+    }
+
+    /// Returns whether ash runs the applet in a process of its own.
+    fn is_program(self) -> bool {
+        match self {
+            Self::True | Self::False | Self::Echo | Self::Printf | Self::Test => false,
+            Self::Fallocate | Self::Ls | Self::Mkdir | Self::Sync => true,
+        }
+    }
+}
 
 /// Returns whether there is an applet of this name.
 pub(in super::super) fn is_applet(name: &str) -> bool {
-    BUILTINS.contains(&name) || is_program(name)
+    Applet::by_name(name).is_some()
 }
 
 /// Returns whether ash would fork for an applet.
 pub(super) fn is_program(name: &str) -> bool {
-    PROGRAMS.contains(&name)
+    Applet::by_name(name).is_some_and(Applet::is_program)
 }
 
 /// The result of an applet.
@@ -46,34 +80,34 @@ impl AppletResult {
 /// Runs an applet; returns `None` for an unknown name. `shell` is the name of the shell.
 pub(super) fn run(words: &[String], shell: &str, pid: Pid, kernel: &mut Kernel) -> Option<AppletResult> {
     let (path, arguments) = words.split_first()?;
-    let applet = Applet { name: path.rsplit('/').next().unwrap_or_default(), arguments, pid };
-    let result = match applet.name {
-        ":" | "true" | "sync" => Ok(AppletResult::status(0)),
-        "false" => Ok(AppletResult::status(1)),
-        "echo" => Ok(AppletResult::output(echo(arguments))),
-        "printf" => printf(arguments).map(AppletResult::output),
-        "[" => applet.test(kernel),
-        "fallocate" => Ok(applet.fallocate(kernel)),
-        "ls" => Ok(applet.list(kernel)),
-        "mkdir" => Ok(applet.for_each_path("p", kernel, |path, flags, kernel| {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    let invocation = Invocation { name, arguments, pid };
+    let result = match Applet::by_name(name)? {
+        Applet::True | Applet::Sync => Ok(AppletResult::status(0)),
+        Applet::False => Ok(AppletResult::status(1)),
+        Applet::Echo => Ok(AppletResult::output(echo(arguments))),
+        Applet::Printf => printf(arguments).map(AppletResult::output),
+        Applet::Test => invocation.test(kernel),
+        Applet::Fallocate => Ok(invocation.fallocate(kernel)),
+        Applet::Ls => Ok(invocation.list(kernel)),
+        Applet::Mkdir => Ok(invocation.for_each_path("p", kernel, |path, flags, kernel| {
             kernel.create_directory(pid, path, !flags.is_empty())
         })),
-        _ => return None,
     };
     Some(result.unwrap_or_else(|message| {
-        kernel.print(pid, STDERR, &format!("{shell}: {}: {message}\n", applet.name));
+        kernel.print(pid, STDERR, &format!("{shell}: {name}: {message}\n"));
         AppletResult::status(2)
     }))
 }
 
 /// An applet with its arguments, in the process that runs it.
-struct Applet<'a> {
+struct Invocation<'a> {
     name: &'a str,
     arguments: &'a [String],
     pid: Pid,
 }
 
-impl Applet<'_> {
+impl Invocation<'_> {
     /// `[`
     fn test(&self, kernel: &mut Kernel) -> Result<AppletResult, String> {
         let expression = match self.arguments.split_last() {

@@ -189,9 +189,10 @@ impl Shell {
         }
         if let Some(result) = applets::run(&words, &self.name, pid, kernel) {
             self.status = result.status;
-            let outcome = match result.output.is_empty() {
-                true => None,
-                false => self.write(STDOUT, Data::text(result.output), pid, kernel),
+            let outcome = if result.output.is_empty() {
+                None
+            } else {
+                self.write(STDOUT, Data::text(result.output), pid, kernel)
             };
             self.restore(saved, pid, kernel);
             return Ok(outcome);

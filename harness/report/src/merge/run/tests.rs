@@ -22,11 +22,11 @@ struct Run(&'static str, Vec<RunEventKind>, bool);
 fn source(nth: usize, Run(dir, kinds, has_end): Run) -> Source {
     let mut events: Vec<RunEvent> = Vec::new();
     let start = nth as f64;
-    for (step, mut what) in kinds.into_iter().enumerate() {
-        if let RunEventKind::RunStarted { run, .. } = &mut what {
-            *run = dir.replace('/', "-");
+    for (step, mut kind) in kinds.into_iter().enumerate() {
+        if let RunEventKind::RunStarted { run_id, .. } = &mut kind {
+            *run_id = dir.replace('/', "-");
         }
-        events.push(event(start + 10.0 * step as f64, what));
+        events.push(event(start + 10.0 * step as f64, kind));
     }
     if has_end {
         events.push(event(start + 100.0, RunEventKind::RunEnded { exit_code: 0, seconds: 100.0 }));
@@ -72,7 +72,7 @@ fn shard_started(part: usize, own: &[&str], others: &[&str]) -> RunEventKind {
     let mut start = run_started(&[NEW], own);
     let RunEventKind::RunStarted { shard, .. } = &mut start else { unreachable!("it started") };
     let others = others.iter().map(|case| case_info("message", case)).collect();
-    *shard = Some(ShardInfo { part, of: 3, others });
+    *shard = Some(ShardInfo { part, of: 3, other_cases: others });
     start
 }
 
@@ -220,8 +220,8 @@ fn evidence_and_reports_of_all_attempts_are_written() {
     let path = |name: &str| dir.path().join(name);
     write_run(&path("a"), &fixtures::full_run());
     let mut second = fixtures::full_run();
-    let RunEventKind::RunStarted { run, .. } = &mut second[0].what else { unreachable!("it started") };
-    *run = "other".to_owned();
+    let RunEventKind::RunStarted { run_id, .. } = &mut second[0].kind else { unreachable!("it started") };
+    *run_id = "other".to_owned();
     write_run(&path("b"), &second);
     let case = |run: &str, kubelet: &str| path(run).join("artifacts/message/requests-decide").join(kubelet);
     fs::write(case("b", "v1.32.13").join("kubelet.log"), "of b").unwrap();

@@ -12,7 +12,7 @@ use super::failure_policy;
 use crate::apiserver::{self, DeleteOptions, Propagation, control_plane_version};
 use crate::context::SimContext;
 use crate::controllers::context::ControllerContext;
-use crate::controllers::workloads::pods::{Owner, is_active, is_terminating_pod};
+use crate::controllers::workloads::pods::{PodController, is_active, is_terminating_pod};
 use crate::controllers::workloads::workload_spec::{
     PodTemplateSpec, ReconcileError, Reconciled, SYNC_JOB_BATCH_PERIOD, nonzero, saturating_i32,
 };
@@ -39,7 +39,7 @@ struct JobSpec {
 
 /// Job with its pods.
 struct Job<'a> {
-    owner: Owner<'a>,
+    owner: PodController<'a>,
     spec: JobSpec,
     pods: Vec<Arc<Value>>,
 }
@@ -57,7 +57,7 @@ pub(in crate::controllers::workloads) fn sync(object: &Value, ctx: &mut Controll
     if let Some(finished) = finish_time(object) {
         return Ok(expire(object, &spec, finished, ctx));
     }
-    let owner = Owner { kind: Kind::Job, object, component: "job-controller" };
+    let owner = PodController { kind: Kind::Job, object, component: "job-controller" };
     let mut job = Job { pods: owner.claim(ctx), spec, owner };
     let left = job.left_until_deadline(ctx);
     let end = job.failure(left).or_else(|| job.success(ctx));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::{Candidate, Manager, Plan, Settings, SyncResult, Victim};
+use super::{EvictionCandidate, Manager, ManagerSettings, Plan, SyncResult, Victim};
 use crate::defect::Defect;
 use crate::kubelet::config::FeatureGates;
 use crate::sim::Rng;
@@ -40,11 +40,11 @@ enum Outcome {
 }
 
 impl Lab {
-    fn new(version: u32, settings: Settings) -> Self {
+    fn new(version: u32, settings: ManagerSettings) -> Self {
         let version = KubeletVersion::from_minor(version);
         let gates = FeatureGates::new(&BTreeMap::new(), &version);
         Self {
-            manager: Manager::new(version, Settings { gates, ..settings }),
+            manager: Manager::new(version, ManagerSettings { gates, ..settings }),
             pods: Vec::new(),
             stats: Vec::new(),
             now: Time::ZERO,
@@ -124,16 +124,16 @@ impl Lab {
     }
 }
 
-fn candidates(pods: &[(Pod, i64)]) -> Vec<Candidate<'_>> {
-    pods.iter().map(|(pod, grace)| Candidate { pod, grace: *grace, stated: None }).collect()
+fn candidates(pods: &[(Pod, i64)]) -> Vec<EvictionCandidate<'_>> {
+    pods.iter().map(|(pod, grace)| EvictionCandidate { pod, grace: *grace, stated: None }).collect()
 }
 
 fn thresholds(config: Value) -> Vec<Threshold> {
     parse_threshold_config(&serde_json::from_value::<ThresholdConfig>(config).unwrap()).unwrap()
 }
 
-fn settings(config: Value) -> Settings {
-    Settings {
+fn settings(config: Value) -> ManagerSettings {
+    ManagerSettings {
         defects: crate::Defects::default(),
         thresholds: thresholds(config),
         transition: Duration::from_secs(300),
@@ -145,7 +145,7 @@ fn settings(config: Value) -> Settings {
 }
 
 /// Returns settings with hard 1Gi and soft 2Gi after two minutes, for one signal.
-fn hard_and_soft(signal: &str, hard: &str, soft: &str) -> Settings {
+fn hard_and_soft(signal: &str, hard: &str, soft: &str) -> ManagerSettings {
     settings(json!({
         "evictionHard": {signal: hard},
         "evictionSoft": {signal: soft},
@@ -235,7 +235,7 @@ fn grace_and_transition_periods_are_those_of_each_signal() {
         (Some(Defect::TransitionOfAnother), "pids", false),
     ] {
         let defects = defect.into_iter().collect();
-        let mut lab = Lab::new(36, Settings { defects, ..settings(config.clone()) });
+        let mut lab = Lab::new(36, ManagerSettings { defects, ..settings(config.clone()) });
         five_pods(&mut lab);
         let reclaimed = |lab: &mut Lab, node: &Value| match lab.look(node).0 {
             SyncResult::Pressure(pressure) => pressure.resource().to_string(),
@@ -358,7 +358,7 @@ fn eviction_messages() {
         ),
     ];
     for (disks, signal, (threshold, available), (request, used), says) in rows {
-        let settings = Settings { disks, ..settings(json!({"evictionHard": {signal: threshold}})) };
+        let settings = ManagerSettings { disks, ..settings(json!({"evictionHard": {signal: threshold}})) };
         let mut lab = Lab::new(36, settings);
         let stats = |name: &str, used: i64| json!({"containers": [{"name": name, "rootfs": {"usedBytes": used}, "logs": {"usedBytes": 0}}]});
         let asks = |request: &str| json!({"requests": {"ephemeral-storage": request}});
@@ -472,7 +472,7 @@ fn reclaimed_resources_count() {
         (FsLayout::SplitImagefs, &[ReclaimAction::DeleteContainers][..]),
     ];
     for (disks, ways) in rows {
-        let mut lab = Lab::new(32, Settings { disks, ..settings.clone() });
+        let mut lab = Lab::new(32, ManagerSettings { disks, ..settings.clone() });
         lab.pod("one", 0, json!({}), json!({}));
         let (SyncResult::Pressure(pressure), _) = lab.look(&disk(750 * MI)) else { panic!() };
         assert_eq!(lab.manager.node_level_reclaim(&pressure), ways);
@@ -559,7 +559,7 @@ fn evicts_pods_over_their_storage_limits() {
     for (what, mut container) in rows {
         container["name"] = json!("one");
         for version in [30, 31] {
-            let mut lab = Lab::new(version, Settings { local_storage: true, ..settings(json!({})) });
+            let mut lab = Lab::new(version, ManagerSettings { local_storage: true, ..settings(json!({})) });
             lab.pod("one", 0, limited("1Gi"), local(json!({"containers": [container]}), 2 * GI));
             is_evicted(lab.evicted(&json!({})), "one", i64::from(version >= 31));
             let mut off = Lab::new(version, settings(json!({})));
@@ -585,7 +585,8 @@ fn limits_are_checked_in_every_pass() {
     for (defects, expected) in cases {
         let evicted = |config: &Value, available: i64| {
             let defects = defects.iter().copied().collect();
-            let mut lab = Lab::new(36, Settings { local_storage: true, defects, ..settings(config.clone()) });
+            let mut lab =
+                Lab::new(36, ManagerSettings { local_storage: true, defects, ..settings(config.clone()) });
             for name in ["one", "two"] {
                 lab.pod(name, 0, limited("1Gi"), local(json!({}), 2 * GI));
             }
@@ -616,7 +617,8 @@ fn container_limit_excludes_layer_unless_layout_is_single() {
         [(FsLayout::Single, true), (FsLayout::DedicatedImagefs, false), (FsLayout::SplitImagefs, false)];
     for (disks, is_evicted) in layouts {
         for version in [27, 31, 36] {
-            let mut lab = Lab::new(version, Settings { local_storage: true, disks, ..settings(json!({})) });
+            let mut lab =
+                Lab::new(version, ManagerSettings { local_storage: true, disks, ..settings(json!({})) });
             lab.own_pod(pod.clone(), local(json!({"containers": [container]}), 2 * GI));
             assert_eq!(!lab.evicted(&json!({})).is_empty(), is_evicted, "{disks:?} 1.{version}");
         }
@@ -638,7 +640,7 @@ fn critical_pod_over_limits_is_spared_for_each_limit() {
         })
     };
     let stats = || local(json!({"volume": [{"name": "data", "usedBytes": 101 * MI}]}), 101 * MI);
-    let mut lab = Lab::new(32, Settings { local_storage: true, ..settings(json!({})) });
+    let mut lab = Lab::new(32, ManagerSettings { local_storage: true, ..settings(json!({})) });
     lab.own_pod(over_two_kinds("critical", 2_000_000_000), stats());
     assert!(matches!(lab.look(&json!({})).0, SyncResult::Idle));
     assert_eq!(lab.manager.spared(), [0, 0]);
@@ -654,7 +656,7 @@ fn critical_pod_over_limits_is_spared_for_each_limit() {
 #[test]
 fn evicts_all_pods_over_their_limits_in_one_pass() {
     let config = json!({"evictionHard": {"memory.available": "1Gi"}});
-    let mut lab = Lab::new(32, Settings { local_storage: true, ..settings(config) });
+    let mut lab = Lab::new(32, ManagerSettings { local_storage: true, ..settings(config) });
     let container = json!({"name": "other", "rootfs": {"usedBytes": 200 * MI}, "logs": {"usedBytes": 0}});
     let volume = json!({"name": "data", "usedBytes": 201 * MI});
     let two_containers = json!({

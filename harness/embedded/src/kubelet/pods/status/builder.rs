@@ -129,10 +129,12 @@ impl StatusBuilder<'_> {
 
     /// Completes the status of a pod whose containers are gone (`TerminatePod`): containers without
     /// a known end have failed.
-    pub(crate) fn finish(&self) -> PodStatus {
+    pub(crate) fn finish(&self, defects: &Defects) -> PodStatus {
         let mut status = self.worker.known_status().clone();
         if self.had_initialized() {
-            status.container_statuses.iter_mut().for_each(end_unless_terminated);
+            let stays = defects.has(Defect::StatusWaitingStays);
+            let ends = |container: &&mut ContainerStatus| !(stays && container.is_waiting());
+            status.container_statuses.iter_mut().filter(ends).for_each(end_unless_terminated);
         }
         let init = &mut status.init_container_statuses;
         let begun = init.iter().rposition(has_begun).map_or(1, |last| last + 1);
@@ -203,7 +205,10 @@ pub(in crate::kubelet::pods) fn report(worker: &Worker, defects: &Defects, ctx: 
     let could_run = worker.could_run() && !ends_early;
     let reports_disruption = !could_run || defects.has(Defect::DisruptionEarly);
     let now = ctx.epoch().meta_time(ctx.now);
-    let merged = merge(PodStatus::of(object), status, (could_run, reports_disruption), now);
+    let mut merged = merge(PodStatus::of(object), status, (could_run, reports_disruption), now);
+    if worker.evicted && defects.has(Defect::StatusReasonEarly) {
+        (merged.reason, merged.message) = (status.reason.clone(), status.message.clone());
+    }
     ctx.store.update(Kind::Pod, namespace, name, |object| object.write("status", merged));
     true
 }

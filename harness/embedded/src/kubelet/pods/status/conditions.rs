@@ -87,10 +87,11 @@ impl StatusBuilder<'_> {
             .init_containers
             .iter()
             .zip(init)
-            .filter(|(container, status)| match container.is_sidecar() {
-                true => status.started != Some(true),
-                false => !status.ready,
-            })
+            .filter(
+                |(container, status)| {
+                    if container.is_sidecar() { status.started != Some(true) } else { !status.ready }
+                },
+            )
             .map(|(container, _)| container.name.as_str())
             .collect();
         if open.is_empty() {

@@ -5,7 +5,7 @@ use k8s_openapi::api::core::v1::{
 };
 
 use super::builder::StatusBuilder;
-use crate::kubelet::pods::images;
+use crate::kubelet::images::lookup;
 use crate::kubelet::pods::runtime::{Record, State};
 use crate::kubelet::pods::spec::{Container, ContainerIndex, Group};
 use crate::resource::pod_status::{ContainerState, ContainerStatus, TerminatedState};
@@ -53,7 +53,7 @@ impl StatusBuilder<'_> {
             state: self.state(record),
             restart_count: record.attempt,
             image: container.image.clone(),
-            image_id: images::id(&container.image),
+            image_id: lookup::id(&container.image),
             container_id: Some(format!("containerd://{}", record.id)),
             volume_mounts: self.mounts(container),
             ..ContainerStatus::default()

@@ -4,7 +4,7 @@ use evictlab_rules::threshold::ReclaimAction;
 
 use super::*;
 use crate::Housekeeping;
-use crate::kubelet::status::ImageDeletion;
+use crate::kubelet::images::ImageDeletion;
 
 const COREDNS: &str = "registry.k8s.io/coredns/coredns:v1.12.0";
 const LOADED: &str = "registry.example/tool:1";

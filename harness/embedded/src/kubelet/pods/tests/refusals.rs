@@ -255,7 +255,9 @@ fn reports_unavailable_images() {
         let mut lab = Lab::new(31);
         let spec = json!({"containers": [{"name": "c", "image": image, "imagePullPolicy": policy}]});
         lab.pod("p", spec);
-        lab.seconds(8);
+        // The status has the result of the sync before the last one: of the second, after one
+        // second, from the third, after at most 17 s.
+        lab.seconds(19);
         let status = lab.status("p");
         assert_eq!(of(&status, "containerStatuses", "c")["state"]["waiting"]["reason"], reason, "{status}");
         assert_eq!(status["phase"], "Pending");
@@ -304,5 +306,19 @@ fn waits_for_config_map_of_variables() {
         *waiting,
         json!({"reason": "CreateContainerConfigError", "message": "configmap \"absent\" not found"})
     );
+    // A relist that finds no change causes no sync: only every 10 to 15 s does the kubelet try
+    // again. A real kubelet (1.36.3) sends two or three events in the first two seconds.
+    let failures = |lab: &Lab| {
+        let events = lab.all_events("p");
+        events
+            .iter()
+            .filter(|event| event["reason"] == "Failed")
+            .filter_map(|event| event["count"].as_u64())
+            .sum::<u64>()
+    };
+    let at_first = failures(&lab);
+    assert!((2..=3).contains(&at_first), "{at_first}");
+    lab.seconds(30);
+    assert!((at_first + 2..=at_first + 3).contains(&failures(&lab)), "{}", failures(&lab));
     assert!(lab.messages("p", "Failed").contains(&"Error: configmap \"absent\" not found".to_owned()));
 }

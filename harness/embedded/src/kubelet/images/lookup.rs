@@ -2,7 +2,7 @@
 
 /// Result of an image lookup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ImageLookup {
+pub(in crate::kubelet) enum ImageLookup {
     /// The node has the image.
     Here,
     /// The image can be pulled.
@@ -13,13 +13,13 @@ pub(super) enum ImageLookup {
 }
 
 /// Registry of images that are only loaded.
-pub(super) const LOADED: &str = "localhost/evictlab/";
+pub(in crate::kubelet) const LOADED: &str = "localhost/evictlab/";
 /// Repositories whose images are on every node, with any tag, until they are deleted.
 const HERE: [&str; 5] =
     ["registry.k8s.io/", "docker.io/library/busybox", "busybox", "gcr.io/k8s-staging", LOADED];
 
 /// Looks up an image by name.
-pub(super) fn find(image: &str) -> ImageLookup {
+pub(in crate::kubelet) fn find(image: &str) -> ImageLookup {
     let registry = image.split('/').next().unwrap_or_default();
     let registry = registry.split(':').next().unwrap_or_default();
     if image.contains("nonexistent") || (image.contains('/') && registry.ends_with(".invalid")) {
@@ -34,7 +34,7 @@ pub(super) fn find(image: &str) -> ImageLookup {
 }
 
 /// Returns the image ID: a digest that depends only on the name.
-pub(super) fn id(image: &str) -> String {
+pub(in crate::kubelet) fn id(image: &str) -> String {
     // FNV-1a, repeated to fill 32 bytes.
     let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
     let mut digest = String::new();
@@ -48,7 +48,7 @@ pub(super) fn id(image: &str) -> String {
 }
 
 /// Returns containerd's error message of a failed pull.
-pub(super) fn failure(image: &str) -> String {
+pub(in crate::kubelet) fn failure(image: &str) -> String {
     let full = if image.contains(':') { image.to_owned() } else { format!("{image}:latest") };
     format!(
         "rpc error: code = NotFound desc = failed to pull and unpack image {full:?}: failed to resolve reference {full:?}: {full}: not found"

@@ -11,7 +11,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::api::LogParams;
 use kube::{Api, Client};
 
-use crate::observation::read_budget::ReadBudget;
+use crate::case_runner::observation::read_budget::ReadBudget;
 
 /// Maximum size of a log, in bytes.
 const MAX_LOG_BYTES: u64 = 4 * MIB;

@@ -19,9 +19,9 @@ pub enum TypeSegment {
     Value,
 }
 
-/// The kind of value that a type has at a path.
+/// The shape of the value that a type has at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ValueKind {
+pub enum ValueShape {
     /// An object with these fields.
     Object(&'static [&'static str]),
     /// A list.
@@ -33,16 +33,16 @@ pub enum ValueKind {
 }
 
 impl ApiType {
-    /// Returns what the type has at a path.
+    /// Returns the shape of the value at a path.
     ///
     /// ```
-    /// use evictlab_api_types::{ApiType, TypeSegment, ValueKind};
+    /// use evictlab_api_types::{ApiType, TypeSegment, ValueShape};
     ///
     /// let path = ["spec", "containers"].map(|name| TypeSegment::Field(name.to_owned()));
-    /// assert_eq!(ApiType::Pod.kind_at(&path), ValueKind::List);
+    /// assert_eq!(ApiType::Pod.shape_at(&path), ValueShape::List);
     /// ```
-    pub fn kind_at(self, path: &[TypeSegment]) -> ValueKind {
-        let found = RefCell::new(ValueKind::Other);
+    pub fn shape_at(self, path: &[TypeSegment]) -> ValueShape {
+        let found = RefCell::new(ValueShape::Other);
         let follower = PathDeserializer { path, found: &found };
         // Always an error: the deserializer has no values.
         let _ = self.check()(&mut <dyn erased_serde::Deserializer<'_>>::erase(follower));
@@ -53,13 +53,13 @@ impl ApiType {
 /// A deserializer that follows a path through a type, and records what the type expects there.
 struct PathDeserializer<'a> {
     path: &'a [TypeSegment],
-    found: &'a RefCell<ValueKind>,
+    found: &'a RefCell<ValueShape>,
 }
 
 impl PathDeserializer<'_> {
-    fn record<T>(&self, kind: ValueKind) -> Result<T, Error> {
+    fn record<T>(&self, shape: ValueShape) -> Result<T, Error> {
         if self.path.is_empty() {
-            self.found.replace(kind);
+            self.found.replace(shape);
         }
         Err(Error::custom("the deserializer has no value"))
     }
@@ -69,7 +69,7 @@ impl<'de> Deserializer<'de> for PathDeserializer<'_> {
     type Error = Error;
 
     fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Error> {
-        self.record(ValueKind::Other)
+        self.record(ValueShape::Other)
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
@@ -90,7 +90,7 @@ impl<'de> Deserializer<'de> for PathDeserializer<'_> {
             [TypeSegment::Field(name), rest @ ..] => {
                 visitor.visit_map(Entry { key: Some(name), path: rest, found: self.found })
             }
-            _ => self.record(ValueKind::Object(fields)),
+            _ => self.record(ValueShape::Object(fields)),
         }
     }
 
@@ -99,7 +99,7 @@ impl<'de> Deserializer<'de> for PathDeserializer<'_> {
             [TypeSegment::Value, rest @ ..] => {
                 visitor.visit_map(Entry { key: Some("key"), path: rest, found: self.found })
             }
-            _ => self.record(ValueKind::Map),
+            _ => self.record(ValueShape::Map),
         }
     }
 
@@ -108,7 +108,7 @@ impl<'de> Deserializer<'de> for PathDeserializer<'_> {
             [TypeSegment::Item, rest @ ..] => {
                 visitor.visit_seq(Entry { key: None, path: rest, found: self.found })
             }
-            _ => self.record(ValueKind::List),
+            _ => self.record(ValueShape::List),
         }
     }
 
@@ -122,7 +122,7 @@ impl<'de> Deserializer<'de> for PathDeserializer<'_> {
 struct Entry<'a> {
     key: Option<&'a str>,
     path: &'a [TypeSegment],
-    found: &'a RefCell<ValueKind>,
+    found: &'a RefCell<ValueShape>,
 }
 
 impl<'de> MapAccess<'de> for Entry<'_> {
@@ -150,23 +150,23 @@ impl<'de> SeqAccess<'de> for Entry<'_> {
 mod tests {
     use super::*;
 
-    fn kind(text: &str) -> ValueKind {
+    fn shape(text: &str) -> ValueShape {
         let part = |name: &str| match name {
             "[]" => TypeSegment::Item,
             "{}" => TypeSegment::Value,
             name => TypeSegment::Field(name.to_owned()),
         };
-        ApiType::Pod.kind_at(&text.split_terminator('.').map(part).collect::<Vec<_>>())
+        ApiType::Pod.shape_at(&text.split_terminator('.').map(part).collect::<Vec<_>>())
     }
 
     #[test]
     fn types_know_their_fields() {
-        let ValueKind::Object(fields) = kind("spec.containers.[].resources") else { panic!() };
+        let ValueShape::Object(fields) = shape("spec.containers.[].resources") else { panic!() };
         assert_eq!(fields, ["claims", "limits", "requests"]);
-        assert_eq!(kind("spec.containers"), ValueKind::List);
-        assert_eq!(kind("metadata.labels"), ValueKind::Map);
-        assert_eq!(kind("spec.containers.[].resources.limits.{}"), ValueKind::Other);
-        assert_eq!(kind("status.phase"), ValueKind::Other);
-        assert_eq!(kind("status.startTime"), ValueKind::Other);
+        assert_eq!(shape("spec.containers"), ValueShape::List);
+        assert_eq!(shape("metadata.labels"), ValueShape::Map);
+        assert_eq!(shape("spec.containers.[].resources.limits.{}"), ValueShape::Other);
+        assert_eq!(shape("status.phase"), ValueShape::Other);
+        assert_eq!(shape("status.startTime"), ValueShape::Other);
     }
 }

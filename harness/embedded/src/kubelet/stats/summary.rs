@@ -145,32 +145,36 @@ impl<'a> SummaryBuilder<'a> {
 
     /// Returns the number of processes of the node.
     fn processes(&self) -> u64 {
-        match self.kubelet.has(Defect::SummaryNodeCountsRunnable) {
-            true => 1,
-            false => self.machine.processes(&Cgroup::Root),
+        if self.kubelet.has(Defect::SummaryNodeCountsRunnable) {
+            1
+        } else {
+            self.machine.processes(&Cgroup::Root)
         }
     }
 
     /// Returns the number of process ids of the node, the smaller of the kernel's two limits
     /// (`rlimitStats`).
     fn max_pids(&self) -> u64 {
-        match self.kubelet.has(Defect::NodePidsOfLargerLimit) {
-            true => self.machine.threads_max(),
-            false => self.machine.max_pid(),
+        if self.kubelet.has(Defect::NodePidsOfLargerLimit) {
+            self.machine.threads_max()
+        } else {
+            self.machine.max_pid()
         }
     }
 
     fn node_memory(&self, total: u64, root: Measured) -> MemoryStats {
-        let used = match self.kubelet.has(Defect::SummaryNodeCountsCache) {
-            true => root.memory.usage,
-            false => root.memory.working_set,
+        let used = if self.kubelet.has(Defect::SummaryNodeCountsCache) {
+            root.memory.usage
+        } else {
+            root.memory.working_set
         };
         // Since 1.37 (`adjustForHugePages` of `pkg/kubelet/server/stats/summary.go`,
         // kubernetes/kubernetes#138127).
         let version = &self.kubelet.identity.version;
-        let is_aware = match self.kubelet.config.settings.gates.huge_pages_are_unavailable {
-            true => !self.kubelet.has(Defect::SummaryCountsHugePages),
-            false => self.kubelet.has(Defect::SummaryNeverCountsHugePages) && version.at_least(37),
+        let is_aware = if self.kubelet.config.settings.gates.huge_pages_are_unavailable {
+            !self.kubelet.has(Defect::SummaryCountsHugePages)
+        } else {
+            self.kubelet.has(Defect::SummaryNeverCountsHugePages) && version.at_least(37)
         };
         let huge_pages = if is_aware { self.kubelet.status.huge_pages } else { 0 };
         MemoryStats {
@@ -216,9 +220,10 @@ impl<'a> SummaryBuilder<'a> {
         // Since 1.31 the sum over the containers that cAdvisor knows; before, the processes in the
         // pod's own cgroup, which has none (`addProcessStats`).
         let counts = containers.iter().filter_map(|(_, count)| *count);
-        let count = match self.kubelet.has(Defect::SummaryProcessesOfLargest) {
-            true => counts.max(),
-            false => counts.reduce(|one, other| one + other),
+        let count = if self.kubelet.has(Defect::SummaryProcessesOfLargest) {
+            counts.max()
+        } else {
+            counts.reduce(|one, other| one + other)
         };
         let containers: Vec<ContainerStats> =
             containers.into_iter().map(|(container, _)| container).collect();
@@ -301,9 +306,12 @@ impl<'a> SummaryBuilder<'a> {
     /// attempts that still exist (`podContainerLogMetrics` of
     /// `pkg/kubelet/stats/host_stats_provider.go`).
     fn logs(&self, uid: &str, name: &str) -> DiskUse {
-        let used = |id: &str| match self.kubelet.has(Defect::RotatedLogsIgnored) {
-            true => self.machine.current_log_use(id),
-            false => self.machine.log_use(id),
+        let used = |id: &str| {
+            if self.kubelet.has(Defect::RotatedLogsIgnored) {
+                self.machine.current_log_use(id)
+            } else {
+                self.machine.log_use(id)
+            }
         };
         self.kubelet.pods.attempts(uid, name).map(used).fold(DiskUse::default(), |sum, log| DiskUse {
             bytes: sum.bytes + log.bytes,

@@ -15,7 +15,7 @@ use kube::{Api, Client};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::observation::raw_list::recorded_form;
+use crate::case_runner::observation::raw_list::recorded_form;
 
 /// One change that a watch delivers.
 #[derive(Clone, Debug)]

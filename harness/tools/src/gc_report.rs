@@ -1,4 +1,8 @@
-//! The outcomes of a clean-up, for programs.
+//! The outcomes of `evictlab gc`, as JSON.
+//!
+//! Clean-up itself is in other files: kind clusters in `cluster/src/kind/gc.rs`, namespaces of
+//! existing clusters in `cluster/src/existing/gc.rs`, results in `report/src/retention.rs`, and the
+//! command in `cli/src/commands/gc.rs`.
 
 use schemars::JsonSchema;
 use serde::Serialize;

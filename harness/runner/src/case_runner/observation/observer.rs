@@ -7,21 +7,21 @@ use evictlab_case::{Name, NodeChange, case_name};
 use evictlab_cluster::NodeError;
 use evictlab_cluster::workload::{Namespace, Placement, StageError, container_manifest};
 use evictlab_evidence::{
-    EvidenceSource, LiveState, MissingEvidence, ObservationEnd, Observations, Recorded, Scope, sample,
+    EvidenceSource, LiveState, MissingEvidence, ObservationEnd, Observations, Recorded, Scope, reduce_summary,
 };
 use evictlab_judge::{Phase, known_bug};
 use futures::{Stream, StreamExt};
 use serde_json::Value;
 use tokio::time::{Instant, MissedTickBehavior, timeout};
 
-use crate::case_runner::error::{CaseError, refusal};
-use crate::case_runner::runner::{CaseRunner, NodeSpeed, Observed};
-use crate::case_runner::step_queue::StepQueue;
+use crate::case_runner::error::{CaseError, describe_rejection};
+use crate::case_runner::observation::cached_condition::CachedCondition;
+use crate::case_runner::observation::end_condition::{EndCondition, EndInputs, EndLimits, ExpectedOutcome};
+use crate::case_runner::observation::outage::{Outage, OutageEffect};
+use crate::case_runner::observation::step_queue::StepQueue;
+use crate::case_runner::observation::watch::WatchUpdate;
+use crate::case_runner::runner::{CaseRunner, NodeSpeed, ObservationResult};
 use crate::node_access::exclusivity::Exclusivity;
-use crate::observation::cached_condition::CachedCondition;
-use crate::observation::end_condition::{EndCondition, EndInputs, EndLimits, ExpectedOutcome};
-use crate::observation::outage::{Outage, OutageEffect};
-use crate::observation::watch::WatchUpdate;
 
 /// Limit for a case without any progress, on a fast node.
 const CASE_PROGRESS_TIMEOUT: Duration = Duration::from_secs(40);
@@ -120,7 +120,7 @@ impl<'a> Observer<'a> {
         mut self,
         mut updates: impl Stream<Item = WatchUpdate> + Unpin,
         observations: &mut Observations,
-    ) -> Result<Observed, CaseError> {
+    ) -> Result<ObservationResult, CaseError> {
         let runner = self.runner;
         let is_slow = runner.run_node.policy.is_some() || runner.exclusivity == Exclusivity::Shared;
         let interval = if is_slow { SLOW_SAMPLE_INTERVAL } else { SAMPLE_INTERVAL };
@@ -130,7 +130,7 @@ impl<'a> Observer<'a> {
         loop {
             let changed: &[&str] = tokio::select! {
                 biased;
-                () = runner.cancel.cancelled() => return Ok((self.live, None)),
+                () = runner.cancel.cancelled() => return Ok(ObservationResult { live: self.live, end: None }),
                 Some(update) = updates.next() => self.apply_update(update),
                 (began, summary) = response(&mut pending_request) => {
                     pending_request = None;
@@ -147,10 +147,15 @@ impl<'a> Observer<'a> {
             self.add_ephemeral_container(observations).await?;
             self.note_outcome(observations);
             self.note_trigger(changed, observations)?;
-            self.execute_due_step(changed, observations).await?;
-            if let Some(end) = self.end(changed, observations)? {
+            // The time before the step, so that one pass evaluates all conditions at the same time.
+            let t = self.seconds();
+            observations.seconds = Some(t);
+            self.execute_due_step(t, changed, observations).await?;
+            self.evaluate_until(t, changed, observations)?;
+            observations.stopped_at = self.steps.describe_next();
+            if let Some(end) = self.end_reason(changed, observations)? {
                 self.await_first_sample(pending_request, observations).await;
-                return Ok((self.live, Some(end)));
+                return Ok(ObservationResult { live: self.live, end: Some(end) });
             }
         }
     }
@@ -217,10 +222,16 @@ impl<'a> Observer<'a> {
     ) {
         match summary {
             Ok(summary) => {
-                let sample = sample(self.seconds(), &summary, &self.namespace.name);
-                observations.samples.push(&sample);
-                self.runner.report_usage(&sample, observations);
-                self.latest_sample = Some(sample);
+                match reduce_summary(self.seconds(), &summary, &self.namespace.name) {
+                    Ok(sample) => {
+                        observations.samples.push(&sample);
+                        self.runner.report_usage(&sample, observations);
+                        self.latest_sample = Some(sample);
+                    }
+                    Err(error) => {
+                        self.live.record_missing(MissingEvidence::new(EvidenceSource::Summary, error));
+                    }
+                }
                 if let Some(outage) = self.outage.take() {
                     self.end_condition.mark_end_of_outage(outage.age());
                 }
@@ -252,14 +263,15 @@ impl<'a> Observer<'a> {
         let pod = self.live.pods.get(name_in_case).map_or(name_in_case, |pod| pod.name());
         match self.namespace.add_ephemeral_container(pod, &container).await {
             Ok(_) => Ok(()),
-            Err(StageError::Refused { status, .. }) if case.case.expect.refused.is_some() => {
+            Err(StageError::Rejected { status, .. }) if case.case.expect.api_rejection.is_some() => {
                 let status = serde_json::to_value(status).unwrap_or_default();
-                observations.refused = Some(Recorded::decode(status)?);
+                observations.api_rejection = Some(Recorded::decode(status)?);
                 Ok(())
             }
-            Err(StageError::Refused { object, status, .. }) => {
-                let problem = case.ephemeral_container_rejection_problem(index, &object, &refusal(&status));
-                Err(CaseError::Refused(problem.to_string()))
+            Err(StageError::Rejected { object, status, .. }) => {
+                let problem =
+                    case.ephemeral_container_rejection_problem(index, &object, &describe_rejection(&status));
+                Err(CaseError::ApiRejected(problem.to_string()))
             }
             Err(error) => Err(error.into()),
         }
@@ -289,25 +301,35 @@ impl<'a> Observer<'a> {
         Ok(())
     }
 
+    /// Executes the next step if its condition holds at `t`, in seconds.
     async fn execute_due_step(
         &mut self,
+        t: f64,
         changed: &[&str],
         observations: &mut Observations,
     ) -> Result<(), CaseError> {
-        let t = self.seconds();
-        observations.seconds = Some(t);
-        if !self.steps.is_empty() {
-            let due = self.steps.pop_due(changed, &Scope::live(observations, t, &self.live));
-            let due = due.map_err(CaseError::condition("when"))?;
-            if let Some(step) = due {
-                let (namespace, placement) = (self.namespace, self.placement);
-                self.runner.execute_step(step, namespace, placement, &self.live, observations).await?;
-            }
-            if due.is_some() || self.steps.is_waiting() {
-                self.end_condition.mark_progress();
-            }
+        if self.steps.is_empty() {
+            return Ok(());
         }
-        // The time before the step, so that one pass evaluates all conditions at the same time.
+        let due = self.steps.pop_due(changed, &Scope::live(observations, t, &self.live));
+        let due = due.map_err(CaseError::condition("when"))?;
+        if let Some(step) = due {
+            let (namespace, placement) = (self.namespace, self.placement);
+            self.runner.execute_step(step, namespace, placement, &self.live, observations).await?;
+        }
+        if due.is_some() || self.steps.is_waiting() {
+            self.end_condition.mark_progress();
+        }
+        Ok(())
+    }
+
+    /// Evaluates the case's `until` at `t`, in seconds, if all steps are done.
+    fn evaluate_until(
+        &mut self,
+        t: f64,
+        changed: &[&str],
+        observations: &Observations,
+    ) -> Result<(), CaseError> {
         self.expected.steps_left = !self.steps.is_empty();
         self.expected.until = match &mut self.until {
             Some(until) if self.steps.is_empty() => {
@@ -316,23 +338,21 @@ impl<'a> Observer<'a> {
             }
             until => until.as_ref().map(|_| false),
         };
-        observations.stopped_at = self.steps.describe_next();
         Ok(())
     }
 
     /// Returns why the observation ends now; `None` if it continues.
-    fn end(
+    fn end_reason(
         &mut self,
         changed: &[&str],
         observations: &Observations,
     ) -> Result<Option<ObservationEnd>, CaseError> {
-        let is_refused = observations.refused.is_some();
         let end = self.end_condition.check(&EndInputs {
             state: &self.live,
             expected: &self.expected,
             has_changes: !changed.is_empty(),
             latest_sample: self.latest_sample.as_ref(),
-            refused: is_refused,
+            api_rejected: observations.api_rejection.is_some(),
         });
         let is_overdue = self.began.elapsed() >= self.deadline;
         let end = end.or_else(|| is_overdue.then_some(ObservationEnd::Deadline(self.deadline)));
@@ -367,7 +387,7 @@ fn expected_outcome(runner: &CaseRunner<'_>) -> ExpectedOutcome {
         evicted,
         evicted_with_bug,
         summary: case.expect.summary.iter().map(|(pod, list)| (pod.to_string(), names(list))).collect(),
-        refusal: case.expect.refused.is_some(),
+        api_rejection: case.expect.api_rejection.is_some(),
         waits_for_nothing: case.waits_for_nothing(),
         ..ExpectedOutcome::default()
     }

@@ -13,15 +13,15 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use tokio::time::Instant;
 
-use crate::case_runner::error::{CaseError, refusal};
+use crate::case_runner::error::{CaseError, describe_rejection};
 use crate::case_runner::guard::MARGIN;
-use crate::case_runner::observe::Observer;
-use crate::case_runner::runner::{CaseRunner, Execution, NodeSpeed, Observed};
+use crate::case_runner::observation::observer::Observer;
+use crate::case_runner::observation::watch::watch_case;
+use crate::case_runner::runner::{CaseRunner, Execution, NodeSpeed, ObservationResult};
 use crate::node_access::pod_bounds::PodBounds;
 use crate::node_access::privilege::MAX_GRACE_PERIOD;
-use crate::observation::watch::watch_case;
+use crate::node_setup::changes::set_up_node;
 use crate::pressure::ramp::Ramp;
-use crate::staging::node_setup::set_up_node;
 
 /// Time that a case needs to delete its pods after its deadline, at most; at the end of it, also
 /// pods with a grace period have ended.
@@ -36,13 +36,13 @@ fn lifetime(case: &Case, speed: NodeSpeed) -> Duration {
 
 impl CaseRunner<'_> {
     /// Creates the case's objects and pods and observes them until the case ends.
-    pub(super) async fn stage_and_observe(
+    pub(super) async fn create_and_observe(
         &self,
         namespace: &Namespace,
         ramp: Option<&Ramp>,
         speed: NodeSpeed,
         execution: &mut Execution,
-    ) -> Result<Observed, CaseError> {
+    ) -> Result<ObservationResult, CaseError> {
         let node = &self.run_node.node;
         let case = &self.case.case;
         let updates = watch_case(node.client(), &namespace.name, &node.name);
@@ -70,7 +70,7 @@ impl CaseRunner<'_> {
             image: &**self.run_node.image_names(),
         };
         if let Some(ramp) = ramp {
-            self.report_step(Phase::Stage, ramp.to_string());
+            self.report_step(Phase::CreatePods, ramp.to_string());
         }
         set_up_node(node, case, &placement).await?;
         for manifest in &case.objects {
@@ -140,7 +140,7 @@ impl CaseRunner<'_> {
         for faults in [self.faults, &self.case.case.faults] {
             if !faults.is_empty() {
                 let names: Vec<_> = faults.iter().map(Fault::name).collect();
-                self.report_step(Phase::Stage, format!("injecting faults: {}", names.join(", ")));
+                self.report_step(Phase::CreatePods, format!("injecting faults: {}", names.join(", ")));
                 self.run_node.node.backend().inject_faults(faults, &namespace.name)?;
             }
         }
@@ -156,9 +156,10 @@ impl CaseRunner<'_> {
         for (index, pod) in self.case.case.pods.iter().enumerate() {
             match namespace.create_pod(&pod_manifest(pod, placement)).await {
                 Ok(created) => observations.pods_created.push(Recorded::decode(created)?),
-                Err(StageError::Refused { object, status, .. }) => {
-                    let problem = self.case.pod_rejection_problem(index, &object, &refusal(&status));
-                    return Err(CaseError::Refused(problem.to_string()));
+                Err(StageError::Rejected { object, status, .. }) => {
+                    let problem =
+                        self.case.pod_rejection_problem(index, &object, &describe_rejection(&status));
+                    return Err(CaseError::ApiRejected(problem.to_string()));
                 }
                 Err(error) => return Err(error.into()),
             }
@@ -174,7 +175,7 @@ mod tests {
     #[test]
     fn pods_have_their_grace_period_before_the_end_of_the_cleanup() {
         let speed = NodeSpeed {
-            container_start: Duration::ZERO,
+            container_start_duration: Duration::ZERO,
             extra_timeout: Duration::ZERO,
             ramp_duration: Duration::ZERO,
         };

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use evictlab_rules::quantity::KIB;
 
-use super::images::ImageDeletion;
+use super::store::ImageDeletion;
 use crate::context::SimContext;
 use crate::defect::Defect;
 use crate::kubelet::event::StatusEvent;
@@ -23,7 +23,7 @@ const DETECTION_PERIOD: Duration = Duration::from_secs(300);
 impl Kubelet {
     /// Schedules the deletions of a kubelet that starts. The one at the start has no statistics yet
     /// and only reports that. A high threshold of 100 % disables them.
-    pub(super) fn start_image_gc(&mut self, ctx: &mut SimContext) {
+    pub(in crate::kubelet) fn start_image_gc(&mut self, ctx: &mut SimContext) {
         self.status.image_gc_due = None;
         if self.config.settings.image_gc_high >= 100 || self.has(Defect::ImageGcMissing) {
             return;
@@ -35,14 +35,14 @@ impl Kubelet {
 
     /// Detects the images of the node when the kubelet starts, and schedules the next detection
     /// (`realImageGCManager.Start`).
-    pub(super) fn start_image_detection(&mut self, ctx: &mut SimContext) {
+    pub(in crate::kubelet) fn start_image_detection(&mut self, ctx: &mut SimContext) {
         let used = self.pods.images_in_use();
         self.status.images.start_detection(&self.identity.version, &used, ctx.now);
         self.schedule_detection(ctx);
     }
 
     /// Detects the images of the node.
-    pub(super) fn detect_images(&mut self, ctx: &mut SimContext) {
+    pub(in crate::kubelet) fn detect_images(&mut self, ctx: &mut SimContext) {
         self.status.images.detect(&self.pods.images_in_use(), ctx.now);
         self.schedule_detection(ctx);
     }
@@ -61,7 +61,7 @@ impl Kubelet {
 
     /// Deletes unused images if the file system of images is used up to the high threshold, until
     /// it is used up to the low one.
-    pub(super) fn collect_images(&mut self, machine: &Machine, ctx: &mut SimContext) {
+    pub(in crate::kubelet) fn collect_images(&mut self, machine: &Machine, ctx: &mut SimContext) {
         self.schedule_image_gc(ctx);
         let Filesystem { capacity, used } = match machine.images_filesystem() {
             Some(layers) => self.status.images.include(layers),
@@ -73,9 +73,10 @@ impl Kubelet {
         if used_percent < settings.image_gc_high {
             return;
         }
-        let end = match self.has(Defect::ImageGcStopsAtHighThreshold) {
-            true => settings.image_gc_high,
-            false => settings.image_gc_low,
+        let end = if self.has(Defect::ImageGcStopsAtHighThreshold) {
+            settings.image_gc_high
+        } else {
+            settings.image_gc_low
         };
         let wanted = (capacity * (100 - end) / 100).saturating_sub(available);
         let line = match self.identity.version.minor {
@@ -99,12 +100,13 @@ impl Kubelet {
                        low threshold";
         self.write_log(Level::Info, format_args!("image_gc_manager.go:{line}"), message, &pairs, ctx);
         if freed < wanted {
-            let message = match self.identity.version.at_least(35) {
-                true => insufficient_space(used_percent, capacity, freed),
-                false => format!(
+            let message = if self.identity.version.at_least(35) {
+                insufficient_space(used_percent, capacity, freed)
+            } else {
+                format!(
                     "Failed to garbage collect required amount of images. Attempted to free {wanted} bytes, but only \
                      found {freed} bytes eligible to free."
-                ),
+                )
             };
             self.record_event(EventObject::Node, EventBody::warning("FreeDiskSpaceFailed", &message), ctx);
         }

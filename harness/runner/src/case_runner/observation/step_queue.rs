@@ -7,7 +7,7 @@ use evictlab_case::{Action, Step};
 use evictlab_evidence::Scope;
 use tokio::time::Instant;
 
-use crate::observation::cached_condition::CachedCondition;
+use crate::case_runner::observation::cached_condition::CachedCondition;
 
 /// Steps that are not yet done.
 pub(crate) struct StepQueue<'a> {

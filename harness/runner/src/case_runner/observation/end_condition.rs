@@ -30,7 +30,7 @@ pub(crate) struct ExpectedOutcome {
     /// Containers that the Summary must list, by pod.
     pub summary: BTreeMap<String, Vec<String>>,
     /// True if the API is expected to reject an ephemeral container.
-    pub refusal: bool,
+    pub api_rejection: bool,
     /// Value of the case's `until` expression, if it has one.
     pub until: Option<bool>,
     /// True if steps of the case are not done.
@@ -52,7 +52,7 @@ pub(crate) struct EndInputs<'a> {
     /// The latest sample of the Summary.
     pub latest_sample: Option<&'a Value>,
     /// True if the API rejected an ephemeral container.
-    pub refused: bool,
+    pub api_rejected: bool,
 }
 
 /// Time limits of an observation.
@@ -198,7 +198,7 @@ fn outcome(inputs: &EndInputs<'_>, sample: Option<&Sample>) -> Option<Settling> 
     let is_expected = || {
         all_evicted(state, &expected.evicted)
             && lists_containers(&expected.summary, sample)
-            && inputs.refused == expected.refusal
+            && inputs.api_rejected == expected.api_rejection
     };
     let has_bug = |with_bug: &Vec<String>| {
         with_bug != &expected.evicted && !with_bug.is_empty() && all_evicted(state, with_bug)
@@ -232,7 +232,7 @@ fn all_evicted(state: &LiveState, pods: &[String]) -> bool {
 fn has_evicted_event(state: &LiveState, pod: &str) -> bool {
     let uid = state.pods.get(pod).and_then(RecordedPod::uid);
     let is_about_pod = |event: &RecordedEvent| match (event.object_uid(), uid) {
-        (Some(of), Some(uid)) => of == uid,
+        (Some(event_uid), Some(uid)) => event_uid == uid,
         // An earlier pod of the same name has another UID.
         _ => event.object_name() == Some(pod),
     };
@@ -361,7 +361,7 @@ mod tests {
             expected,
             has_changes: true,
             latest_sample: sample,
-            refused: false,
+            api_rejected: false,
         })
     }
 

@@ -17,8 +17,8 @@ use evictlab_evidence::{
     RecordedEvent, RecordedPod, UndecodablePod,
 };
 
-use crate::observation::raw_list::{RawList, recorded_form, without_nulls};
-use crate::observation::read_budget::ReadBudget;
+use crate::case_runner::observation::raw_list::{RawList, recorded_form, without_nulls};
+use crate::case_runner::observation::read_budget::ReadBudget;
 
 /// State of a node before the pods of a case.
 #[derive(Clone, Debug, Default)]
@@ -109,6 +109,7 @@ impl Collector<'_> {
             }
             Err(error) => missing.push(MissingEvidence::new(EvidenceSource::Metrics, error)),
         }
+        self.read_resource_metrics(budget, observations, missing).await;
         match budget.read(self.node.kubelet_log(self.before.at)).await {
             Ok(Some(lines)) => {
                 if lines.len() >= MAX_KUBELET_LOG_LINES {
@@ -125,6 +126,27 @@ impl Collector<'_> {
                 );
             }
             Err(error) => missing.push(MissingEvidence::new(EvidenceSource::KubeletLog, error)),
+        }
+    }
+
+    /// Adds the usage that metrics-server reads, if the case reads one of its metrics.
+    async fn read_resource_metrics(
+        &self,
+        budget: &mut ReadBudget,
+        observations: &mut Observations,
+        missing: &mut Vec<MissingEvidence>,
+    ) {
+        let is_read = |name: &str| RESOURCE_METRICS.contains(&name) && self.metrics.contains(name);
+        if !RESOURCE_METRICS.into_iter().any(is_read) {
+            return;
+        }
+        match budget.read(self.node.resource_metrics()).await {
+            Ok(lines) => {
+                let mut usage = metrics(&[], lines);
+                usage.retain(|name, _| is_read(name));
+                observations.metrics.append(&mut usage);
+            }
+            Err(error) => missing.push(MissingEvidence::new(EvidenceSource::Metrics, error)),
         }
     }
 
@@ -254,6 +276,11 @@ fn add_event(events: &mut Vec<RecordedEvent>, event: &RawValue) -> Option<Missin
         Err(error) => Some(MissingEvidence::new(EvidenceSource::Events, error)),
     }
 }
+
+/// Names of the memory metrics of `/metrics/resource`
+/// (`pkg/kubelet/metrics/collectors/resource_metrics.go`).
+const RESOURCE_METRICS: [&str; 3] =
+    ["node_memory_working_set_bytes", "pod_memory_working_set_bytes", "container_memory_working_set_bytes"];
 
 /// Returns whether the readings are of two processes.
 fn has_restarted(before: &[MetricLine], after: &[MetricLine]) -> bool {

@@ -13,8 +13,8 @@ const TREE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 /// File that every source tree contains.
 const MANIFEST: &str = "images/stress/Cargo.toml";
 
-/// Source tree of the image: the one that evictlab was built from, else the current directory.
-/// `None` if neither contains the program.
+/// Returns the source tree of the image: the one that evictlab was built from, else the current
+/// directory; `None` if neither contains the program.
 pub fn source_tree() -> Option<PathBuf> {
     [Path::new(TREE), Path::new(".")]
         .into_iter()
@@ -54,17 +54,22 @@ pub async fn build(
     Ok(StressProgram { program, architecture: architecture(&target).to_owned() })
 }
 
-/// Target triple of this machine.
+/// Returns the target triple of this machine.
 ///
 /// # Errors
-/// This machine does not run Linux.
+/// Cargo failed, or this machine does not run Linux.
 async fn host_target(tree: &Path) -> Result<String, BuildError> {
-    let version = cargo(tree, &["-vV"], CargoOutput::Captured).await?;
-    let host = version.lines().find_map(|line| line.strip_prefix("host: ")).unwrap_or_default().trim();
-    match host.contains("-linux-") {
-        true => Ok(host.to_owned()),
-        false => Err(BuildError::NotLinux { host: host.to_owned() }),
-    }
+    linux_host(&cargo(tree, &["-vV"], CargoOutput::Captured).await?)
+}
+
+/// Returns the host in the output of `cargo -vV`.
+fn linux_host(version: &str) -> Result<String, BuildError> {
+    let host = version.lines().find_map(|line| line.strip_prefix("host: "));
+    let host = host.map(|host| host.trim().to_owned()).ok_or_else(|| BuildError::Failed {
+        command: "cargo -vV".to_owned(),
+        output: format!("the output does not contain the host:\n{}", version.trim_end()),
+    })?;
+    if host.contains("-linux-") { Ok(host) } else { Err(BuildError::NotLinux { host }) }
 }
 
 /// A message of `cargo build --message-format=json`.
@@ -80,7 +85,7 @@ struct CargoTarget {
     name: String,
 }
 
-/// Path of the built program, if this line of cargo's output contains it.
+/// Returns the path of the built program, if this line of cargo's output contains it.
 fn executable(line: &str) -> Option<PathBuf> {
     let message: CargoMessage = serde_json::from_str(line).ok()?;
     let is_program = message.reason == "compiler-artifact" && message.target?.name == "stress";
@@ -101,6 +106,17 @@ mod tests {
         ];
         let found: Vec<_> = lines.into_iter().map(executable).collect();
         assert_eq!(found, [None, Some(PathBuf::from("/t/image/stress")), None, None]);
+    }
+
+    #[test]
+    fn a_host_that_is_not_stated_is_not_another_system() {
+        let host = |version: &str| linux_host(version).map_err(|error| error.to_string());
+        let linux = "cargo 1.89.0\nhost: aarch64-unknown-linux-gnu\nos: Debian\n";
+        assert_eq!(host(linux), Ok("aarch64-unknown-linux-gnu".to_owned()));
+        let mac = host("host: aarch64-apple-darwin").unwrap_err();
+        assert!(mac.contains("this machine is aarch64-apple-darwin"), "{mac}");
+        let unknown = host("cargo 1.89.0\n").unwrap_err();
+        assert!(unknown.contains("`cargo -vV` failed:\nthe output does not contain the host"), "{unknown}");
     }
 
     #[tokio::test]

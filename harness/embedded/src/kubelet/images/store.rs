@@ -169,7 +169,12 @@ impl Images {
 
     /// Performs the first detection of a kubelet that starts. Before 1.29, the images that it finds
     /// count as old.
-    pub(super) fn start_detection(&mut self, version: &KubeletVersion, used: &BTreeSet<&str>, now: Time) {
+    pub(in crate::kubelet) fn start_detection(
+        &mut self,
+        version: &KubeletVersion,
+        used: &BTreeSet<&str>,
+        now: Time,
+    ) {
         let found = Some(now).filter(|_| version.at_least(29));
         let record = ImageRecord { first_detected: found, last_used: None };
         self.detected = self.all.iter().map(|image| (image.name.clone(), record)).collect();
@@ -178,7 +183,7 @@ impl Images {
 
     /// Records new images and those that containers use with the time, and forgets deleted ones
     /// (`detectImages`).
-    pub(super) fn detect(&mut self, used: &BTreeSet<&str>, now: Time) {
+    pub(in crate::kubelet) fn detect(&mut self, used: &BTreeSet<&str>, now: Time) {
         let mut before = std::mem::take(&mut self.detected);
         let known = |image: &Image| {
             let new = ImageRecord { first_detected: Some(now), last_used: None };

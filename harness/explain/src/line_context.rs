@@ -1,0 +1,153 @@
+//! What a line states about an event before its message, and what the lines before state.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use crate::objects::qualified;
+use crate::pod_in_line::pod_in_line;
+
+/// The node in a line: the host of the kubelet's log in journald or syslog, the source of an event
+/// in `kubectl get events -o wide`, or the field that Grafana's event handler writes.
+static NODE: LazyLock<[Regex; 3]> = LazyLock::new(|| {
+    let patterns = [
+        r"^\s*(?:[A-Z][a-z]{2} +\d+ [\d:.]+|\d{4}-\d{2}-\d{2}T\S+) (?<node>[a-z0-9][a-z0-9.-]*) (?:kubelet|kubenswrapper)\[\d+\]: ",
+        r"\bkubelet, (?<node>[a-z0-9][a-z0-9.-]*)\s",
+        r#"(?:^|\s)sourcehost="?(?<node>[a-z0-9][a-z0-9.-]*)"#,
+    ];
+    patterns.map(|pattern| Regex::new(pattern).expect("the pattern is valid"))
+});
+/// A label or an annotation of an alert, as the templates of Alertmanager write it. The prefix
+/// `exported_` belongs to labels of the object, if the exporter is a pod, too.
+static LABEL: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^\s*[-*•]\s*(?<key>[A-Za-z_]+)\s*=\s*(?<value>.*)$").expect("the pattern is valid")
+});
+/// The only words that may precede a message about the pod of the line before.
+const HEADING: [&str; 2] = ["", "message"];
+
+/// Several pods in a line.
+static SEVERAL: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?i)\bpods\s|[a-z0-9-]/[a-z0-9].*\s\S*[a-z0-9-]/[a-z0-9]|\bpod\b.*\bpod\b")
+        .expect("the pattern is valid")
+});
+
+fn names_several(line: &str) -> bool {
+    SEVERAL.is_match(line)
+}
+
+/// Returns the node that a line names.
+pub(crate) fn node_in_line(line: &str) -> Option<String> {
+    let found = NODE.iter().find_map(|pattern| pattern.captures(line))?;
+    Some(found["node"].to_owned())
+}
+
+/// The pod that the lines before a message name.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LineContext {
+    /// The pod in a line that ends with a colon: the next line is about it.
+    announced: Option<String>,
+    labels: Labels,
+}
+
+/// Labels of an alert, each with or without the prefix `exported_`.
+#[derive(Clone, Debug, Default)]
+struct Labels {
+    pod: Option<String>,
+    namespace: Option<String>,
+    exported_pod: Option<String>,
+    exported_namespace: Option<String>,
+}
+
+impl LineContext {
+    /// Reads a line that has no message, or after its message.
+    pub(crate) fn read(&mut self, line: &str) {
+        let line = line.trim_end();
+        if line.is_empty() {
+            self.labels = Labels::default();
+            return;
+        }
+        self.announced = Some(line)
+            .filter(|line| line.ends_with([':', '：']) && !names_several(line))
+            .and_then(pod_in_line);
+        match LABEL.captures(line) {
+            Some(label) => self.labels.add(&label["key"], &label["value"]),
+            None if line == "Labels:" => self.labels = Labels::default(),
+            None => {}
+        }
+    }
+
+    /// Returns the pod of a message. `before`: the part of its line before the message.
+    pub(crate) fn pod(&self, before: &str) -> Option<String> {
+        if LABEL.is_match(before) {
+            return self.labels.pod();
+        }
+        let words = before.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
+        self.announced.clone().filter(|_| HEADING.contains(&words.as_str()))
+    }
+}
+
+impl Labels {
+    fn add(&mut self, key: &str, value: &str) {
+        let label = match key {
+            "pod" => &mut self.pod,
+            "namespace" => &mut self.namespace,
+            "exported_pod" => &mut self.exported_pod,
+            "exported_namespace" => &mut self.exported_namespace,
+            _ => return,
+        };
+        let is_of_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.".contains(c);
+        *label = Some(value.to_owned()).filter(|value| !value.is_empty() && value.chars().all(is_of_name));
+    }
+
+    fn pod(&self) -> Option<String> {
+        let (pod, namespace) = match &self.exported_pod {
+            Some(pod) => (pod, &self.exported_namespace),
+            None => (self.pod.as_ref()?, &self.namespace),
+        };
+        Some(qualified(namespace.as_deref(), pod))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nodes_of_lines() {
+        let rows = [
+            ("Jan 05 10:16:48 worker-2 kubelet[1123]: m", Some("worker-2")),
+            ("2026-11-24T13:00:01+0000 node-3 kubelet[812]: m", Some("node-3")),
+            ("Nov 24 13:00:01.123 ip-10-0-1-2 kubenswrapper[2345]: m", Some("ip-10-0-1-2")),
+            ("shop  2m  Warning  Evicted  pod/a    kubelet, node-7   m", Some("node-7")),
+            ("reason=Evicted sourcecomponent=kubelet sourcehost=n1 msg=m", Some("n1")),
+            ("Nov 24 13:00:01 node-3 exporter[812]: m", None),
+            ("Warning  Evicted  2m  kubelet  m", None),
+        ];
+        for (line, expected) in rows {
+            assert_eq!(node_in_line(line).as_deref(), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn pods_of_the_lines_before() {
+        let rows = [
+            ("pod `web-0` in ns `shop` was kicked, k9s says:", "\"", Some("shop/web-0")),
+            ("Pod shop/web-0:", "Message:  ", Some("shop/web-0")),
+            ("Pod shop/web-0 is gone.", "", None),
+            ("pods shop/web-0 and shop/web-1:", "", None),
+            ("Pod shop/web-0, shop/web-1:", "", None),
+            ("Pod web-0 in shop, and pod web-1:", "", None),
+            ("Pod shop/web-0:", "web-1  ", None),
+            (" - namespace = prod\n - pod = api-9\nAnnotations:", " - message = ", Some("prod/api-9")),
+            (" - pod = exporter\n - exported_pod = api-9", " - message = ", Some("api-9")),
+            (" - pod = api-9\n\n", " - message = ", None),
+            (" - pod = api-9\nLabels:", " - message = ", None),
+            (" - pod = api-9", "", None),
+        ];
+        for (lines, before, expected) in rows {
+            let mut context = LineContext::default();
+            lines.lines().for_each(|line| context.read(line));
+            assert_eq!(context.pod(before).as_deref(), expected, "{lines}");
+        }
+    }
+}
