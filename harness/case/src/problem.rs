@@ -76,7 +76,7 @@ impl Mark {
             .chain(part.chars().take(at - first))
             .map(|c| if c == '\t' { '\t' } else { ' ' })
             .collect();
-        let carets = "^".repeat(self.width().min(first + shown - at).max(1));
+        let carets = "^".repeat(self.width().min((first + shown).saturating_sub(at)).max(1));
         (format!("{left}{part}{right}"), indent + &carets)
     }
 }

@@ -11,6 +11,8 @@ use crate::text_input::read_text;
 const MAX_FOLDED: usize = 8;
 /// Maximum size of an input whose object is read for the name of the pod, in bytes.
 const MAX_OBJECT: usize = 1 << 20;
+/// Maximum number of lists and objects in each other, that of serde_json.
+const MAX_DEPTH: usize = 128;
 
 /// Reads the eviction messages of objects that are cut; `None` for objects with another error, or
 /// without a message.
@@ -40,11 +42,14 @@ pub(crate) fn of_cut_objects(text: &str, error: &InputError) -> Option<Input> {
     Some(Input { messages, is_cut: true, ..Input::default() })
 }
 
-/// Returns the object without the last value, which is cut.
+/// Returns the object without the last value, which is cut; `None` if it is nested too deeply.
 fn complete_json(text: &str) -> Option<Value> {
     let (mut open, mut open_at_end) = (String::new(), String::new());
     let (mut end, mut is_text, mut is_escaped) = (0, false, false);
     for (at, c) in text.char_indices() {
+        if open.len() > MAX_DEPTH {
+            return None;
+        }
         match c {
             _ if is_escaped => is_escaped = false,
             '\\' => is_escaped = is_text,

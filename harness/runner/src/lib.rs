@@ -37,7 +37,7 @@
 //! | pods without limits of their own | 256 MiB of memory, 1 GiB of disk | `cluster/src/workload/default_limits.rs` |
 //! | processes, inodes on external nodes | 10,000, 1,000,000 | `case_runner/guard.rs` |
 //! | cases that share a node; all nodes of a host; of a model | 8; 16; 32 | `dispatch/plan_cases.rs` |
-//! | tries of a case whose pressure is faster than the statistics | 4 | `dispatch/attempts.rs` |
+//! | tries of a case whose pressure is faster than the statistics | 4 | `dispatch/tries.rs` |
 //!
 //! # Example
 //!

@@ -1,6 +1,5 @@
 //! Order of clusters and cases, queues of nodes, retries, and interruption.
 
-pub(crate) mod attempts;
 pub(crate) mod case_queue;
 pub(crate) mod cluster_run;
 pub(crate) mod failures;
@@ -10,4 +9,5 @@ pub(crate) mod preview;
 pub(crate) mod repeat;
 pub(crate) mod request;
 pub(crate) mod run;
+pub(crate) mod tries;
 pub(crate) mod worker;

@@ -410,7 +410,7 @@ mod tests {
                 "pods: [{spec: {containers: [{name: a, resources: {requests: {memory: 600Mi}}}]}}, {spec: {containers: [{name: a, resources: {requests: {memory: 401Mi}}}]}}]",
                 "the pods request 1001Mi of memory, and the node has 1000Mi allocatable",
             ),
-            ("kubelet-config: {evictionHard: null}", "needs to change the kubelet's configuration"),
+            ("kubelet-config: {evictionHard: null}", "requires another kubelet configuration"),
             ("pressure: {signal: pid.available}", "exhausts pid.available"),
             (
                 "pressure: {signal: memory.available, by: kube-reserved}",

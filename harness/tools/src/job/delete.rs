@@ -15,9 +15,9 @@ use serde::de::DeserializeOwned;
 
 use super::error::JobError;
 use super::gone::wait_until_gone;
-use super::manifest::GRACE_SECONDS;
+use super::labels::{JOB_LABEL, cluster_name, job_label, pod_selector};
 use super::namespace::{delete_namespace, only};
-use super::objects::{JOB_LABEL, cluster_name, job_label, pod_selector};
+use super::objects::GRACE_SECONDS;
 
 /// Maximum time without a change while the pods of the Job end.
 const END_TIMEOUT: Duration = Duration::from_secs(GRACE_SECONDS as u64 + 60);

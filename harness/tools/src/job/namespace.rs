@@ -12,7 +12,7 @@ use kube::{Api, Client, Resource, ResourceExt};
 
 use super::error::JobError;
 use super::gone::wait_until_gone;
-use super::objects::{MANAGED_BY_LABEL, MANAGER};
+use super::labels::{MANAGED_BY_LABEL, MANAGER};
 
 /// Maximum time without a change while a namespace is deleted.
 const NAMESPACE_TIMEOUT: Duration = Duration::from_secs(120);

@@ -14,7 +14,7 @@ use serde::Serialize;
 use tokio::time::{Instant, sleep};
 
 use super::error::JobError;
-use super::objects::{JOB_LABEL, job_label, pod_selector};
+use super::labels::{JOB_LABEL, job_label, pod_selector};
 use super::worker::IndexReport;
 
 /// Annotation and label of a pod with its index.

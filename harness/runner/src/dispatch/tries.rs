@@ -1,4 +1,4 @@
-//! Attempts of one case on its node: repetition for rates, and retries.
+//! Tries of one attempt of a case on its node: runs of a rate, and retries.
 
 use std::fmt;
 use std::sync::Arc;
