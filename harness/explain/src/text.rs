@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use evictlab_rules::quantity::{KIB, MIB, Quantity};
+use evictlab_rules::quantity::{GIB, KIB, MIB, Quantity};
 use evictlab_rules::threshold::Resource;
 
 use crate::explanation::Explanation;
@@ -10,9 +10,10 @@ use crate::explanation::Explanation;
 /// Titles of the sections of an explanation.
 pub const TITLES: [&str; 4] = ["containers", "consistency", "matching known bugs", "missing input"];
 
-/// Bytes per Ki and Mi.
+/// Bytes per Ki, Mi and Gi.
 const KI: i64 = KIB as i64;
 const MI: i64 = MIB as i64;
+const GI: i64 = GIB as i64;
 
 /// Formats an amount of a resource; bytes in Ki or Mi, so that similar amounts remain distinct.
 pub fn amount(value: i64, resource: Resource) -> String {
@@ -37,8 +38,8 @@ pub(crate) fn printed_amount(quantity: &Quantity, resource: Resource) -> String 
 /// Formats an amount that is in no message, in Gi if it has no fraction.
 pub(crate) fn difference(value: i64, resource: Resource) -> String {
     let is_bytes = !matches!(resource, Resource::Inodes | Resource::Pids);
-    if is_bytes && value > 0 && value % (1 << 30) == 0 {
-        return format!("{}Gi", value >> 30);
+    if is_bytes && value > 0 && value % GI == 0 {
+        return format!("{}Gi", value / GI);
     }
     amount(value, resource)
 }

@@ -43,10 +43,8 @@ impl Kubelet {
             return;
         }
         if !worker.steps.is_empty() || worker.stopping.is_some() {
-            worker.dirty = true;
             return;
         }
-        worker.dirty = false;
         self.mirror(worker, ctx);
         let host = self.host(ctx);
         let status = self.view(worker, &host, ctx).status(false);

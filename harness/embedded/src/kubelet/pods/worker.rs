@@ -32,8 +32,6 @@ pub(super) struct Worker {
     pub serial: u64,
     /// Steps in order; the first is in progress.
     pub steps: VecDeque<Step>,
-    /// True if another sync is needed after the steps.
-    pub dirty: bool,
     /// True if a step failed, so that the sync is retried.
     pub failed: bool,
     pub restarts: BTreeMap<String, Backoff>,
@@ -195,7 +193,6 @@ impl Worker {
             reporting: false,
             serial: 0,
             steps: VecDeque::new(),
-            dirty: false,
             failed: false,
             restarts: BTreeMap::new(),
             pulls: BTreeMap::new(),
