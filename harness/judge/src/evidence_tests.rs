@@ -751,6 +751,31 @@ fn the_eviction_of_a_pod_that_a_controller_made_shows_the_pressure() {
     assert_eq!(result(&case, observed).verdict, Verdict::Passed);
 }
 
+/// Deleting files outside of the cluster makes room on a disk that a case has just filled.
+#[test]
+fn a_case_that_waited_for_two_shortages_needs_both() {
+    let case = case(
+        "{rejected: [web]}",
+        ", pressure: {signal: memory.available, also: {nodefs.available: 256Mi}}, until: 'false'",
+    );
+    let verdict = |free_disk: u64, ended: Value| {
+        let mut observed = observations();
+        observed["configz"] = json!({"evictionHard": {"memory.available": "1Gi", "nodefs.available": "2Gi"}});
+        let memory = json!({"availableBytes": 1_u64 << 29, "workingSetBytes": 1_u64 << 30});
+        let fs = json!({"availableBytes": free_disk << 30, "capacityBytes": 8_u64 << 30, "usedBytes": 1});
+        observed["samples"] = json!([{"t": 1.0, "node": {"memory": memory, "fs": fs}}]);
+        observed["ended"] = ended;
+        result(&case, observed)
+    };
+    let why = "nodefs.available never fell below 2Gi: the least of 1 samples is 3Gi";
+    let timed_out = verdict(3, json!({"deadline": {"secs": 156, "nanos": 0}}));
+    assert_inconclusive(&timed_out, InconclusiveReason::ThresholdNotReached, why);
+    assert_inconclusive(&verdict(3, json!("stalled")), InconclusiveReason::ThresholdNotReached, why);
+    assert_eq!(verdict(1, json!({"deadline": {"secs": 156, "nanos": 0}})).verdict, Verdict::Failed);
+    let evicted = verdict(3, json!({"unexpected": "web was evicted"}));
+    assert_eq!(evicted.verdict, Verdict::Failed, "{evicted:#?}");
+}
+
 /// A busy kubelet may lose the status of a container and report its end much later.
 #[test]
 fn a_lost_end_of_a_container_is_no_late_kill() {

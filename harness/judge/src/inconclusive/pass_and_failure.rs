@@ -129,6 +129,7 @@ pub(crate) fn of_failure(
         .or_else(|| pods().filter(|_| expects_eviction).find_map(killed_before_eviction))
         .or_else(|| pods().find_map(never_started))
         .or_else(|| of_pass(case, evidence))
+        .or_else(|| other_threshold_not_reached(case, evidence))
         .or_else(|| expected().find_map(|pod| missing_statistics(pod, evidence)))
         .or_else(|| unmeasured_victim(case, evidence))
         .or_else(|| stale_container_stats(expectation, evidence))
@@ -156,6 +157,21 @@ fn has_pressure_eviction(resource: Resource, evidence: &CaseEvidence<'_>) -> boo
         _ => false,
     };
     evidence.evictions.iter().any(is_of_resource)
+}
+
+/// Returns that another signal of the case's pressure never fell below its threshold, in a case that
+/// timed out: something else made room on the disk, say. A case that ended
+/// otherwise, such as by an unexpected eviction, need not have come so far.
+fn other_threshold_not_reached(case: &Case, evidence: &CaseEvidence<'_>) -> Option<Inconclusive> {
+    let pressure = case.pressure.as_ref()?;
+    match evidence.observations.ended.as_ref()? {
+        ObservationEnd::Stalled | ObservationEnd::Deadline(_) => {}
+        ObservationEnd::Outcome
+        | ObservationEnd::Died(_)
+        | ObservationEnd::Unexpected(_)
+        | ObservationEnd::Stuck => return None,
+    }
+    pressure.also.keys().find_map(|signal| threshold_not_reached(signal.eviction_signal(), evidence))
 }
 
 fn threshold_not_reached(signal: Signal, evidence: &CaseEvidence<'_>) -> Option<Inconclusive> {
