@@ -78,15 +78,7 @@ impl TestOptions {
         let cases = other_cases.unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").to_owned());
         let source = Source::Dir(PathBuf::from(cases));
         let cases = select(&source, &selection).map_err(|error| error.to_string())?;
-        let backend = match variable("EVICTLAB_BACKEND").as_deref() {
-            None | Some("embedded") => Backend::Embedded,
-            Some("kind") => Backend::Kind,
-            Some(other) => {
-                return Err(format!(
-                    "EVICTLAB_BACKEND: unknown backend {other:?}, expected embedded or kind"
-                ));
-            }
-        };
+        let backend = parse_backend(variable("EVICTLAB_BACKEND").as_deref())?;
         let named = variable("EVICTLAB_KUBELETS");
         let kubelets: Vec<Option<(String, KubeletSpec)>> = match (named.as_deref(), backend) {
             (None | Some("all"), Backend::Embedded) => every_kubelet(),
@@ -120,6 +112,14 @@ impl TestOptions {
     /// Returns whether the baseline is about these tests: the cases of this workspace on the model.
     pub(crate) fn is_shipped_on_the_model(&self) -> bool {
         self.backend == Backend::Embedded && !self.are_other_cases
+    }
+}
+
+fn parse_backend(name: Option<&str>) -> Result<Backend, String> {
+    match name {
+        None | Some("embedded") => Ok(Backend::Embedded),
+        Some("kind") => Ok(Backend::Kind),
+        Some(other) => Err(format!("EVICTLAB_BACKEND: unknown backend {other:?}, expected embedded or kind")),
     }
 }
 

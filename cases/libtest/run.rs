@@ -25,20 +25,17 @@ pub(crate) fn main() -> ExitCode {
     };
     // nextest runs every test in its own process, and these processes share kind clusters.
     let separate_processes = options.backend == Backend::Kind && std::env::var_os("NEXTEST").is_some();
-    let run: Arc<dyn Fn(&Test) -> TestOutcome + Send + Sync> = match separate_processes {
-        true => {
-            let options = options.clone();
-            Arc::new(move |test| nextest::run(&options, test))
-        }
-        false => {
-            let is_selected = |test: &&Test| {
-                let trial = Trial::test(test.name.clone(), || Ok(()));
-                !arguments.is_filtered_out(&trial) && !arguments.is_ignored(&trial)
-            };
-            let selected: Vec<Test> = options.tests.iter().filter(is_selected).cloned().collect();
-            let shared_run = SharedRun::new(options.clone(), selected);
-            Arc::new(move |test| shared_run.outcome(test))
-        }
+    let run: Arc<dyn Fn(&Test) -> TestOutcome + Send + Sync> = if separate_processes {
+        let options = options.clone();
+        Arc::new(move |test| nextest::run(&options, test))
+    } else {
+        let is_selected = |test: &&Test| {
+            let trial = Trial::test(test.name.clone(), || Ok(()));
+            !arguments.is_filtered_out(&trial) && !arguments.is_ignored(&trial)
+        };
+        let selected: Vec<Test> = options.tests.iter().filter(is_selected).cloned().collect();
+        let shared_run = SharedRun::new(options.clone(), selected);
+        Arc::new(move |test| shared_run.outcome(test))
     };
     let trials = options
         .tests

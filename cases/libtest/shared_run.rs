@@ -3,6 +3,7 @@
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
 
+use evictlab_case::LoadedCase;
 use evictlab_cluster::images::ImageCatalog;
 use evictlab_cluster::{
     ClusterSource, EmbeddedBackend, EmbeddedOptions, KeepPolicy, KindBackend, KindConfig, KindOptions,
@@ -127,6 +128,17 @@ impl Drop for SharedRun {
     }
 }
 
+/// Returns the cases of tests, each once.
+fn cases_of(tests: &[Test]) -> Vec<Arc<LoadedCase>> {
+    let mut cases: Vec<Arc<LoadedCase>> = Vec::new();
+    for test in tests {
+        if cases.iter().all(|case| case.id() != test.case.id()) {
+            cases.push(test.case.clone());
+        }
+    }
+    cases
+}
+
 /// Runs the cases of the tests. Returns an error if no cluster is available.
 fn run(
     backend: Backend,
@@ -179,13 +191,7 @@ fn run(
             (Clock::wall(), evictlab_cluster::Backend::Kind(KindBackend::new(options, docker, state)))
         }
     };
-    let mut cases: Vec<_> = Vec::new();
-    for test in selected {
-        if cases.iter().all(|case: &Arc<evictlab_case::LoadedCase>| case.id() != test.case.id()) {
-            cases.push(test.case.clone());
-        }
-    }
-    let request = RunRequest::new(id, cases, backend, Arc::new(catalog));
+    let request = RunRequest::new(id, cases_of(selected), backend, Arc::new(catalog));
     let run_dir = RunDir::create(&results_dir(), jiff::Timestamp::now()).map_err(|error| text(&error))?;
     eprintln!("evidence: {}", run_dir.path().display());
     execute(&runtime, request, run_dir, clock, verdicts)

@@ -84,6 +84,14 @@ impl Action {
         }
     }
 
+    /// Returns whether a step with the action can keep an answer.
+    pub(crate) fn has_answer(&self) -> bool {
+        match self {
+            Self::Api(_) | Self::Exec(_) => true,
+            Self::Node(_) | Self::ReadLogs(_) => false,
+        }
+    }
+
     /// Returns the existing object that the action is about.
     pub fn object(&self) -> Option<ObjectName> {
         match self {

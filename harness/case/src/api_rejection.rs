@@ -10,8 +10,8 @@ use crate::problem::Problem;
 use crate::yaml_path;
 
 /// Fields that strict decoding (`fieldValidation=Strict`) names in the message only.
-static STRICT_DECODING_FIELD: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new(r#"(?:unknown|duplicate) field "([^"]+)""#).ok());
+static STRICT_DECODING_FIELD: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r#"(?:unknown|duplicate) field "([^"]+)""#).expect("the pattern is valid"));
 
 /// Error of an API server that rejects an object.
 #[derive(Clone, Debug)]
@@ -53,8 +53,7 @@ impl ParsedCase {
         rejection: &ApiRejection<'_>,
         path_of: impl Fn(&str) -> Vec<PathSegment>,
     ) -> Problem {
-        let of_decoding =
-            STRICT_DECODING_FIELD.iter().flat_map(|field| field.captures_iter(rejection.message));
+        let of_decoding = STRICT_DECODING_FIELD.captures_iter(rejection.message);
         let fields = rejection
             .fields
             .iter()

@@ -57,9 +57,14 @@ impl Case {
 }
 
 fn deletion_grace_period(step: &Step) -> Option<Duration> {
-    match &step.action {
-        Some(Action::Api(ApiRequest::Delete(deletion))) => deletion.grace_period.map(|period| period.get()),
-        _ => None,
+    match step.action.as_ref()? {
+        Action::Api(ApiRequest::Delete(deletion)) => deletion.grace_period.map(|period| period.get()),
+        Action::Api(
+            ApiRequest::Create(_) | ApiRequest::Patch(_) | ApiRequest::Resize(_) | ApiRequest::Evict(_),
+        )
+        | Action::Node(_)
+        | Action::ReadLogs(_)
+        | Action::Exec(_) => None,
     }
 }
 

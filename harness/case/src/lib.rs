@@ -39,7 +39,6 @@ mod new_case;
 mod node_setup;
 mod object_name;
 mod origin;
-mod output_schema;
 pub mod positions;
 mod pressure;
 mod pressure_pod;
@@ -79,12 +78,11 @@ pub use manifest_types::{
 pub use new_case::{NewCase, NewCaseError, NewCaseNameError};
 pub use node_setup::{ContainerfsPlacement, FileSystems, NodeSetup, PodPlacement};
 pub use object_name::{EXPIRY_NAME, ObjectKind, ObjectName, QUOTA_NAME};
-pub use output_schema::{closed_schema, output_schema};
 pub use pressure::{Pressure, PressureMechanism};
 pub use pressure_pod::PressurePod;
 pub use pressure_signal::PressureSignal;
 pub use problem::{LoadErrors, Mark, Problem, SourceSpan, did_you_mean, nearest};
-pub use schema::{Case, EphemeralContainer, KnownBug, json_schema};
+pub use schema::{Case, EphemeralContainer, KnownBug, json_schema, unwrap_descriptions};
 pub use step::{MultipleActionsError, Step};
 pub use values::{
     Comparison, Duration, KubeletRequirement, Name, Pattern, QuantityText, ResizedRequest, Upstream,

@@ -1,7 +1,7 @@
 //! The eviction signals of cases.
 
 use evictlab_rules::quantity::MIB;
-use evictlab_rules::threshold::{Resource, Signal};
+use evictlab_rules::threshold::{FileSystem, Resource, Signal};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -78,21 +78,21 @@ impl PressureSignal {
 
     /// Returns whether the signal is in bytes; otherwise it counts inodes or processes.
     pub fn is_bytes(self) -> bool {
-        matches!(self, Self::MemoryAvailable | Self::NodefsAvailable | Self::ImagefsAvailable)
+        self.resource().is_bytes()
     }
 
     /// Returns whether the signal is on a file system.
     pub fn is_on_disk(self) -> bool {
-        self.is_on_nodefs() || self.is_on_imagefs()
+        self.resource().is_on_disk()
     }
 
     /// Returns whether the signal is on nodefs.
     pub fn is_on_nodefs(self) -> bool {
-        matches!(self, Self::NodefsAvailable | Self::NodefsInodesFree)
+        self.eviction_signal().file_system() == Some(FileSystem::Nodefs)
     }
 
     /// Returns whether the signal is on imagefs.
     pub fn is_on_imagefs(self) -> bool {
-        matches!(self, Self::ImagefsAvailable | Self::ImagefsInodesFree)
+        self.eviction_signal().file_system() == Some(FileSystem::Imagefs)
     }
 }

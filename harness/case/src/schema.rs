@@ -16,7 +16,6 @@ use crate::expect::{Expect, Message};
 use crate::expression::{Expression, KeysRead};
 use crate::manifest_types::containers_of;
 use crate::node_setup::{NodeSetup, PodPlacement};
-use crate::output_schema::unwrap_descriptions;
 use crate::positions::PathSegment;
 use crate::pressure::Pressure;
 use crate::step::Step;
@@ -211,6 +210,20 @@ pub fn json_schema() -> Value {
     let mut schema = schema.to_value();
     unwrap_descriptions(&mut schema);
     schema
+}
+
+/// Joins the lines of all descriptions, which doc comments wrap at the width of the source.
+pub fn unwrap_descriptions(schema: &mut Value) {
+    match schema {
+        Value::Object(fields) => {
+            if let Some(Value::String(description)) = fields.get_mut("description") {
+                *description = description.replace("\n\n", " ").replace('\n', " ");
+            }
+            fields.values_mut().for_each(unwrap_descriptions);
+        }
+        Value::Array(items) => items.iter_mut().for_each(unwrap_descriptions),
+        _ => {}
+    }
 }
 
 /// An ephemeral container to add to a pod of the case.

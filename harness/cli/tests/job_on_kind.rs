@@ -112,9 +112,9 @@ impl Kubectl {
 fn verdicts(run: &Path) -> BTreeSet<String> {
     let events = fs::read_to_string(run.join("artifacts/events.jsonl")).unwrap();
     let events = events.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let ended = events.filter(|event| event["what"] == "case-ended");
+    let ended = events.filter(|event| event["type"] == "case-ended");
     ended
-        .map(|event| format!("{} {} {}", event["case"], event["kubelet"], event["judgement"]["verdict"]))
+        .map(|event| format!("{} {} {}", event["case"], event["kubelet"], event["result"]["verdict"]))
         .collect()
 }
 

@@ -52,7 +52,7 @@ fn denied() -> io::Error {
 }
 
 fn stalled() -> StalledError {
-    StalledError { timeout: Duration::from_secs(120), last: text("node lab-worker is not ready") }
+    StalledError::without_progress(Duration::from_secs(120), text("node lab-worker is not ready"))
 }
 
 fn refused_by_server() -> Box<kube::Error> {

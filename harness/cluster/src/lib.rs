@@ -88,7 +88,7 @@ pub use kind::{
     MAX_KUBELET_SKEW, NewCluster, NodeDiskError, Removal, SkewError, StartWatch, StateDir, claim, collect,
     containers, dead_scratch_containers, delete, ensure_names_unused, find, group_by_skew, has_own_disk,
     is_skew_allowed, kind_version, kubelets_of, label_value, planned_removal, separate_disks, single_group,
-    start, stop,
+    skew_policy, start, stop,
 };
 pub use kubelet::{Kubelet, KubeletSource, KubeletSpec, KubeletSpecError};
 pub use node::{

@@ -14,33 +14,57 @@ pub enum Poll<T> {
     Pending(String),
 }
 
-/// A wait that saw no progress for its whole timeout.
+/// Factor from the time without progress to the total time after which a wait ends: a state that
+/// comes and goes, such as a node that is ready every other minute, looks like progress.
+const TOTAL_TIMEOUT_FACTOR: u32 = 20;
+
+/// A wait that saw no progress for its whole timeout, or was not done after its total timeout.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no progress for {} s: {last}", timeout.as_secs())]
+#[error("{} {} s: {last}", if *has_progress { "not done within" } else { "no progress for" }, timeout.as_secs())]
 pub struct StalledError {
-    /// Longest time without progress that the wait accepts.
+    /// The timeout that the wait reached.
     pub timeout: Duration,
+    /// True if it is the total one.
+    has_progress: bool,
     /// Text of the last pending poll.
     pub last: String,
+}
+
+impl StalledError {
+    /// Returns the error of a wait whose pending polls had this text for the whole timeout.
+    pub fn without_progress(timeout: Duration, last: String) -> Self {
+        Self { timeout, has_progress: false, last }
+    }
+
+    /// Replaces the text of the last pending poll.
+    #[must_use]
+    pub fn with_last(self, last: String) -> Self {
+        Self { last, ..self }
+    }
 }
 
 /// Polls once per `interval` until the poll is done.
 ///
 /// # Errors
-/// The text of the pending poll has not changed for `timeout`. A slow machine that still makes
-/// progress does not time out.
+/// The text of the pending poll has not changed for `timeout`, or the poll is not done after twenty
+/// times as long. A slow machine that still makes progress does not time out before that.
 pub async fn until<T, F>(timeout: Duration, interval: Duration, mut poll: F) -> Result<T, StalledError>
 where
     F: AsyncFnMut() -> Poll<T>,
 {
-    let mut progressed = Instant::now();
+    let began = Instant::now();
+    let total_timeout = timeout * TOTAL_TIMEOUT_FACTOR;
+    let mut progressed = began;
     let mut last = String::new();
     loop {
         match poll().await {
             Poll::Done(value) => return Ok(value),
+            Poll::Pending(last) if began.elapsed() >= total_timeout => {
+                return Err(StalledError { timeout: total_timeout, has_progress: true, last });
+            }
             Poll::Pending(text) if text != last => (progressed, last) = (Instant::now(), text),
             Poll::Pending(_) if progressed.elapsed() >= timeout => {
-                return Err(StalledError { timeout, last });
+                return Err(StalledError::without_progress(timeout, last));
             }
             Poll::Pending(_) => {}
         }
@@ -93,6 +117,17 @@ mod tests {
         });
         assert_eq!(progressing.await, Ok(100));
         let stalled = until::<(), _>(timeout, interval, async || Poll::Pending("stuck".to_owned())).await;
-        assert_eq!(stalled, Err(StalledError { timeout, last: "stuck".to_owned() }));
+        assert_eq!(stalled, Err(StalledError::without_progress(timeout, "stuck".to_owned())));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_state_that_comes_and_goes_is_not_endless_progress() {
+        let (timeout, interval, mut polls) = (Duration::from_secs(10), Duration::from_secs(1), 0);
+        let flapping = until::<(), _>(timeout, interval, async || {
+            polls += 1;
+            Poll::Pending(if polls % 2 == 0 { "ready" } else { "not ready" }.to_owned())
+        });
+        let error = flapping.await.unwrap_err();
+        assert_eq!(error.to_string(), "not done within 200 s: not ready");
     }
 }

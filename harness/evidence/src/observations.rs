@@ -34,7 +34,7 @@ use crate::samples::Samples;
 #[serde(rename_all = "camelCase")]
 pub struct Observations {
     /// Name of the case.
-    #[serde(rename = "scenario")]
+    #[serde(rename = "case", alias = "scenario")]
     pub case_name: String,
     /// Version that the node reported, such as `v1.32.13`.
     pub kubelet_version: String,
@@ -50,7 +50,7 @@ pub struct Observations {
     #[schemars(with = "KubeletConfigurationSchema")]
     pub kubelet_config_overrides: Map<String, Value>,
     /// Seconds from the change of the configuration until `configz` reported it.
-    #[serde(default, rename = "tuneSeconds")]
+    #[serde(default, alias = "tuneSeconds")]
     pub configure_seconds: f64,
     /// Seconds from the creation of the first pod until every expected eviction was in
     /// `status.reason`; `None` if that did not happen in time.
@@ -139,7 +139,7 @@ pub struct Observations {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub trigger_observed: bool,
     /// The API's Status for an ephemeral container that it rejected.
-    #[serde(default, rename = "refused", skip_serializing_if = "Option::is_none")]
+    #[serde(default, alias = "refused", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<StatusSchema>")]
     pub api_rejection: Option<Recorded<ApiAnswer>>,
 }

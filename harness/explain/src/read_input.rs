@@ -9,8 +9,8 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use crate::cut_input::of_cut_objects;
-use crate::document::Document;
 use crate::input::{Input, InputError, MAX_DESCRIBED};
+use crate::input_document::InputDocument;
 use crate::log_line::{is_quoted, unquoted, value_lines};
 use crate::message_text::{cut_after, message_error};
 use crate::text_input::{TextInput, read_lines, read_text};
@@ -66,7 +66,7 @@ fn read_part(text: &str) -> Result<Input, InputError> {
     let documents =
         if starts_as_json { json(text).or_else(|error| yaml(text).map_err(|_| error)) } else { yaml(text) };
     match documents {
-        Ok(documents) if documents.iter().any(Document::has_kind) => of_documents(documents),
+        Ok(documents) if documents.iter().any(InputDocument::has_kind) => of_documents(documents),
         Ok(_) if starts_as_json => of_json_without_kind(text),
         Ok(_) => of_text(text),
         // A message parses as an invalid mapping, and a log may contain lines of JSON.
@@ -92,8 +92,8 @@ fn starts_with_json_line(text: &str) -> bool {
 
 /// Reads one object, or several one after the other, as in the output of
 /// `kubectl get -o json --watch`.
-fn json(text: &str) -> Result<Vec<Document>, InputError> {
-    let documents = serde_json::Deserializer::from_str(text).into_iter::<Document>();
+fn json(text: &str) -> Result<Vec<InputDocument>, InputError> {
+    let documents = serde_json::Deserializer::from_str(text).into_iter::<InputDocument>();
     documents.collect::<Result<_, _>>().map_err(|error| InputError::Syntax {
         format: "JSON",
         line: error.line(),
@@ -103,7 +103,7 @@ fn json(text: &str) -> Result<Vec<Document>, InputError> {
     })
 }
 
-fn yaml(text: &str) -> Result<Vec<Document>, InputError> {
+fn yaml(text: &str) -> Result<Vec<InputDocument>, InputError> {
     yaml_documents_as(text).map_err(|YamlError { line, column, problem }| InputError::Syntax {
         format: "YAML",
         line,
@@ -144,7 +144,7 @@ fn yaml_problem(problem: &str) -> String {
     }
 }
 
-fn of_documents(documents: Vec<Document>) -> Result<Input, InputError> {
+fn of_documents(documents: Vec<InputDocument>) -> Result<Input, InputError> {
     let mut input = Input::default();
     let mut others = Vec::new();
     for document in documents {

@@ -165,7 +165,13 @@ impl<'a> CaseEvidence<'a> {
         let is_about = |source: &EvidenceSource| match source {
             EvidenceSource::Pods | EvidenceSource::Events | EvidenceSource::Summary => true,
             EvidenceSource::Pod(name) => *name == pod.name,
-            _ => false,
+            EvidenceSource::PodHistory
+            | EvidenceSource::NodeHistory
+            | EvidenceSource::Node
+            | EvidenceSource::KubeletLog
+            | EvidenceSource::Metrics
+            | EvidenceSource::Object { .. }
+            | EvidenceSource::Log { .. } => false,
         };
         if let Some(missing) = missing.iter().find(|missing| is_about(&missing.source)) {
             let why = format!("whether {} was evicted is not known: {missing}", pod.name);

@@ -12,20 +12,20 @@ use crate::verdict::{InconclusiveReason, Verdict};
 #[serde(rename_all = "kebab-case")]
 pub enum Phase {
     /// Waiting for a node, and giving it what the case states.
-    #[serde(rename = "lease")]
+    #[serde(alias = "lease")]
     AwaitNode,
     /// Changing the kubelet's configuration.
-    #[serde(rename = "tune")]
+    #[serde(alias = "tune")]
     Configure,
     /// Creating the namespace and the pods.
-    #[serde(rename = "stage")]
+    #[serde(alias = "stage")]
     CreatePods,
     /// Observing the pods and the kubelet while pressure grows.
     Observe,
     /// Judging the evidence.
     Judge,
     /// Restoring the node and verifying that it recovered.
-    #[serde(rename = "reset")]
+    #[serde(alias = "reset")]
     Recover,
 }
 
@@ -67,25 +67,26 @@ pub struct EvictionRecord {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Rate {
     /// Description of what is counted.
-    #[serde(rename = "what")]
+    #[serde(alias = "what")]
     pub label: String,
     /// Number of observations for which the property holds.
-    #[serde(rename = "right")]
+    #[serde(alias = "right")]
     pub count: u64,
     /// Number of observations.
-    #[serde(rename = "of")]
+    #[serde(alias = "of")]
     pub total: u64,
 }
 
 /// The result of a try after which the case was run again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct EarlierTry {
     /// The verdict.
     pub verdict: Verdict,
     /// One-line explanation.
     pub why: String,
     /// Reason of `inconclusive`.
-    #[serde(default, rename = "doubt", skip_serializing_if = "Option::is_none")]
+    #[serde(default, alias = "doubt", skip_serializing_if = "Option::is_none")]
     pub inconclusive_reason: Option<InconclusiveReason>,
 }
 
@@ -98,7 +99,7 @@ pub struct CaseResult {
     /// One-line explanation.
     pub why: String,
     /// Reason of `inconclusive`.
-    #[serde(rename = "doubt", skip_serializing_if = "Option::is_none")]
+    #[serde(alias = "doubt", skip_serializing_if = "Option::is_none")]
     pub inconclusive_reason: Option<InconclusiveReason>,
     /// Phase of an `error`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -113,7 +114,7 @@ pub struct CaseResult {
     #[serde(default)]
     pub checks: Vec<Check>,
     /// The kubelet's reports of each eviction.
-    #[serde(default, rename = "testimony")]
+    #[serde(default, alias = "testimony")]
     pub evictions: Vec<EvictionRecord>,
     /// Unified diff of the expected and the observed eviction message; empty if they agree.
     #[serde(default)]

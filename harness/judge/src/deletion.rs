@@ -26,9 +26,12 @@ fn can_delete(step: &Step, case: &Case, pod: &PodEvidence<'_>) -> bool {
     let Some(action) = &step.action else { return false };
     match action {
         Action::Api(ApiRequest::Delete(_) | ApiRequest::Evict(_) | ApiRequest::Patch(_)) => {
-            action.object().is_some_and(|object| match object.kind {
-                ObjectKind::Pod => !is_patch(action) && object.name.as_str() == pod.name,
-                _ => is_owned_by(pod, object.name.as_str()),
+            action.object().is_some_and(|object| {
+                if object.kind == ObjectKind::Pod {
+                    !is_patch(action) && object.name.as_str() == pod.name
+                } else {
+                    is_owned_by(pod, object.name.as_str())
+                }
             })
         }
         Action::Api(ApiRequest::Create(object)) => {
@@ -46,7 +49,15 @@ fn can_delete(step: &Step, case: &Case, pod: &PodEvidence<'_>) -> bool {
         Action::Node(NodeChange::Taint(taint)) => {
             taint.effect == TaintEffect::NoExecute && !tolerates(pod, taint)
         }
-        Action::Api(ApiRequest::Resize(_)) | Action::Node(_) | Action::ReadLogs(_) | Action::Exec(_) => false,
+        Action::Api(ApiRequest::Resize(_)) | Action::ReadLogs(_) | Action::Exec(_) => false,
+        Action::Node(
+            NodeChange::Untaint(_)
+            | NodeChange::Uncordon
+            | NodeChange::Resume
+            | NodeChange::Configure(_)
+            | NodeChange::RestartKubelet
+            | NodeChange::LoadImage(_),
+        ) => false,
     }
 }
 

@@ -80,7 +80,7 @@ fn combine(name: String, mut findings: Vec<Finding>) -> Check {
     }
     let observed = |finding: &Finding| match finding.outcome {
         InvariantOutcome::Unproven => format!("{} (unproven)", finding.observed),
-        _ => finding.observed.clone(),
+        InvariantOutcome::Holds | InvariantOutcome::Violated => finding.observed.clone(),
     };
     Check {
         name,

@@ -86,10 +86,7 @@ pub(crate) fn compare(expected: &Message, observed: Option<&EvictionMessage>) ->
 }
 
 fn fields(expected: &Message, observed: Option<&EvictionMessage>) -> Vec<Field> {
-    let pressure = match observed {
-        Some(EvictionMessage::NodePressure(pressure)) => Some(pressure),
-        _ => None,
-    };
+    let pressure = observed.and_then(EvictionMessage::node_pressure);
     let resource = pressure.map(|message| message.resource.to_string());
     let mut fields =
         vec![text_field("resource", expected.resource.map(|resource| resource.to_string()), resource)];
@@ -127,7 +124,7 @@ fn limit_fields(expected: &Message, observed: Option<&EvictionMessage>) -> [Fiel
         Some(EvictionMessage::ContainerLimit { container: name, limit }) => {
             container = Some(format!("{name} {limit}"));
         }
-        _ => {}
+        Some(EvictionMessage::NodePressure(_) | EvictionMessage::Rejected { .. }) | None => {}
     }
     let volume_limit =
         expected.emptydir_limit.as_ref().map(|limit| format!("{} {}", limit.volume, limit.limit));

@@ -337,12 +337,19 @@ fn insufficient_evidence_is_inconclusive() {
         status["lastState"] = json!({"terminated": {"reason": "OOMKilled", "exitCode": 137,
             "finishedAt": "2026-11-21T00:45:01Z"}});
     };
+    let fails_again = |seen: &mut Value| {
+        without_eviction(seen);
+        let status = &mut seen["podsFinal"][0]["status"]["containerStatuses"][0];
+        status["state"] = json!({"waiting": {"reason": "CrashLoopBackOff"}});
+        status["lastState"] = json!({"terminated": {"reason": "Error", "exitCode": 1,
+            "startedAt": "2026-11-21T00:45:00Z", "finishedAt": "2026-11-21T00:45:01Z"}});
+    };
     let not_reached = |seen: &mut Value| {
         without_eviction(seen);
         seen["kubeletConfigOverrides"]["evictionHard"]["memory.available"] = "1Gi".into();
     };
     use InconclusiveReason::*;
-    let rows: [(&str, &str, &str, Tamper<'_>, InconclusiveReason, &str); 16] = [
+    let rows: [(&str, &str, &str, Tamper<'_>, InconclusiveReason, &str); 17] = [
         (
             "no event, wanted as a witness",
             "v1.32.13/sidecars",
@@ -454,6 +461,14 @@ fn insufficient_evidence_is_inconclusive() {
             Box::new(never),
             PodNeverStarted,
             "sidecars did not start: el1 is in ImagePullBackOff (Back-off pulling image \"x\")",
+        ),
+        (
+            "fails again and again",
+            "v1.32.13/sidecars",
+            SIDECARS,
+            Box::new(fails_again),
+            PodNeverStarted,
+            "sidecars did not stay up: el1 is in CrashLoopBackOff",
         ),
         (
             "never placed",

@@ -115,13 +115,13 @@ impl Verdict {
 pub enum InconclusiveReason {
     /// A container was terminated by SIGKILL before the kubelet evicted its pod: by the kernel for
     /// memory, or by another process.
-    #[serde(rename = "killed-for-memory")]
+    #[serde(alias = "killed-for-memory")]
     KilledBeforeEviction,
     /// The signal stayed above its threshold.
     ThresholdNotReached,
     /// The kubelet rejected a pod at admission.
     RejectedAtAdmission,
-    /// A pod did not start.
+    /// A pod did not start, or a container fails again and again.
     PodNeverStarted,
     /// The host is not able to run the case.
     HostUnfit,
@@ -133,7 +133,7 @@ pub enum InconclusiveReason {
     /// twice, the kubelet did not send the event.
     EventMissing,
     /// The kubelet evicted before its statistics showed the usage.
-    #[serde(rename = "stats-outrun")]
+    #[serde(alias = "stats-outrun")]
     StaleStatistics,
     /// The kubelet evicted another pod before the data of the expected one were deleted.
     ReclaimPending,
@@ -198,7 +198,7 @@ mod tests {
     fn names_are_those_of_the_results_and_can_be_padded() {
         assert_eq!(format!("{:<7}|", Verdict::Flaky), "flaky  |");
         assert_eq!(InconclusiveReason::ReclaimSufficed.to_string(), "reclaim-sufficed");
-        assert_eq!(InconclusiveReason::KilledBeforeEviction.to_string(), "killed-for-memory");
-        assert_eq!(InconclusiveReason::StaleStatistics.to_string(), "stats-outrun");
+        assert_eq!(InconclusiveReason::KilledBeforeEviction.to_string(), "killed-before-eviction");
+        assert_eq!(InconclusiveReason::StaleStatistics.to_string(), "stale-statistics");
     }
 }

@@ -225,7 +225,7 @@ mod tests {
     #[test]
     fn rates_keep_their_names_in_files() {
         let rate = Rate { label: "pods".to_owned(), count: 7, total: 10 };
-        let json = serde_json::json!({"what": "pods", "right": 7, "of": 10});
+        let json = serde_json::json!({"label": "pods", "count": 7, "total": 10});
         assert_eq!(serde_json::to_value(&rate).unwrap(), json);
         assert_eq!(serde_json::from_value::<Rate>(json).unwrap(), rate);
     }

@@ -88,12 +88,12 @@ mod tests {
             fs::create_dir_all(&dir).unwrap();
             let at = "2026-11-21T09:30:12Z";
             let started = serde_json::json!({
-                "at": at, "what": "run-started", "run": "r", "evictlab": "1", "backend": backend, "model": null,
+                "at": at, "type": "run-started", "run": "r", "evictlab": "1", "backend": backend, "model": null,
                 "kubelets": ["v1.32.13"], "cases": [],
             });
             let ended = serde_json::json!({
-                "at": at, "what": "case-ended", "suite": "s", "case": "c", "kubelet": "v1.32.13", "attempt": 1,
-                "node": null, "seconds": seconds, "judgement": {"verdict": "passed", "why": ""},
+                "at": at, "type": "case-ended", "suite": "s", "case": "c", "kubelet": "v1.32.13", "attempt": 1,
+                "node": null, "seconds": seconds, "result": {"verdict": "passed", "why": ""},
             });
             fs::write(dir.join("events.jsonl"), format!("{started}\n{ended}\n")).unwrap();
         };

@@ -5,7 +5,9 @@ pub(crate) const SUMMARY: &str = "summary.md";
 /// Drawing of the pressure and of the usage of containers.
 pub(crate) const TIMELINE: &str = "timeline.svg";
 /// Verdict and checks.
-pub(crate) const RESULT: &str = "judgement.json";
+pub(crate) const RESULT: &str = "result.json";
+/// [`RESULT`] through format 3.
+pub(crate) const RESULT_OF_FORMAT_3: &str = "judgement.json";
 /// Facts about the execution, such as the version of the kubelet.
 pub(crate) const FACTS: &str = "facts.yaml";
 /// Pods as created.
@@ -19,7 +21,9 @@ pub(crate) const NODE: &str = "node.yaml";
 /// Configuration of the kubelet.
 pub(crate) const CONFIGZ: &str = "configz.yaml";
 /// The rejection of an ephemeral container by the API server.
-pub(crate) const REFUSED: &str = "refused.yaml";
+pub(crate) const API_REJECTION: &str = "api-rejection.yaml";
+/// [`API_REJECTION`] through format 3.
+pub(crate) const API_REJECTION_OF_FORMAT_3: &str = "refused.yaml";
 /// Changes of pods and of the node.
 pub(crate) const HISTORY: &str = "history.yaml";
 /// Answers of steps.

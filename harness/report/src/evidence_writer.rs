@@ -93,7 +93,20 @@ impl Report for EvidenceWriter {
                 }
                 write_file(&dir.join(evidence_files::SUMMARY), visible(&redacted_text(&summary)).as_bytes())
             }
-            _ => Ok(()),
+            RunEventKind::RunStarted { .. }
+            | RunEventKind::ClusterStarted { .. }
+            | RunEventKind::ClusterStep { .. }
+            | RunEventKind::ClusterWarning { .. }
+            | RunEventKind::ClusterReady { .. }
+            | RunEventKind::ClusterFailed { .. }
+            | RunEventKind::ClusterDeleted { .. }
+            | RunEventKind::CaseStarted { .. }
+            | RunEventKind::CaseStep { .. }
+            | RunEventKind::CaseProgress { .. }
+            | RunEventKind::CaseInterrupted { .. }
+            | RunEventKind::Interrupted { .. }
+            | RunEventKind::TimedOut
+            | RunEventKind::RunEnded { .. } => Ok(()),
         }
     }
 }
@@ -124,7 +137,7 @@ fn write_observations(dir: &Path, observations: &Observations) -> Result<(), Rep
         (evidence_files::EVENTS, recorded(&observations.events)),
         (evidence_files::NODE, recorded([&observations.node_status])),
         (evidence_files::CONFIGZ, recorded([&observations.configz])),
-        (evidence_files::REFUSED, recorded(&observations.api_rejection)),
+        (evidence_files::API_REJECTION, recorded(&observations.api_rejection)),
         (evidence_files::HISTORY, Vec::from_iter(&history)),
         (evidence_files::ANSWERS, Vec::from_iter(&answers)),
         (evidence_files::OBJECTS, observations.objects.values().collect()),
@@ -223,7 +236,7 @@ mod tests {
                 "configz.yaml",
                 "events.yaml",
                 "facts.yaml",
-                "judgement.json",
+                "result.json",
                 "kubelet.log",
                 "node.yaml",
                 "pods-created.yaml",
@@ -298,16 +311,16 @@ mod tests {
         fixtures::deliver(&mut report, &events);
         let case_dir = dir.path().join("artifacts/message/requests-decide/v1.32.13");
         let read = |path: &str| std::fs::read_to_string(case_dir.join(path)).unwrap();
-        assert!(read("try-1/judgement.json").contains("not reached"));
-        assert!(read("judgement.json").contains("as stated"));
+        assert!(read("try-1/result.json").contains("not reached"));
+        assert!(read("result.json").contains("as stated"));
         assert_eq!(read("try-1/events.yaml").is_empty(), fixtures::evidence().events.is_empty());
     }
 
     #[test]
     fn case_without_evidence_has_a_verdict() {
         let files = written(None);
-        assert_eq!(files.keys().collect::<Vec<_>>(), ["judgement.json", "summary.md"]);
-        assert!(files["judgement.json"].contains("el1 is missing"));
+        assert_eq!(files.keys().collect::<Vec<_>>(), ["result.json", "summary.md"]);
+        assert!(files["result.json"].contains("el1 is missing"));
     }
 
     #[test]

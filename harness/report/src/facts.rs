@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 #[serde(rename_all = "camelCase")]
 pub struct Facts<'a> {
     /// Name of the case.
-    scenario: &'a str,
+    case: &'a str,
     /// Version that the node reported, such as `v1.32.13`.
     kubelet_version: &'a str,
     /// Name of the node.
@@ -25,7 +25,7 @@ pub struct Facts<'a> {
     /// Changes to the node's KubeletConfiguration.
     kubelet_config_overrides: &'a Map<String, Value>,
     /// Seconds from the change of the configuration until `configz` reported it.
-    tune_seconds: f64,
+    configure_seconds: f64,
     /// Seconds from the creation of the first pod until every expected eviction was in
     /// `status.reason`; `null` if that did not happen in time.
     seconds_to_outcome: Option<f64>,
@@ -46,12 +46,12 @@ pub struct Facts<'a> {
 impl<'a> Facts<'a> {
     pub(crate) fn new(observations: &'a Observations) -> Self {
         Self {
-            scenario: &observations.case_name,
+            case: &observations.case_name,
             kubelet_version: &observations.kubelet_version,
             node: &observations.node,
             cgroup: observations.cgroup.map_or("", CgroupVersion::as_str),
             kubelet_config_overrides: &observations.kubelet_config_overrides,
-            tune_seconds: observations.configure_seconds,
+            configure_seconds: observations.configure_seconds,
             seconds_to_outcome: observations.seconds_to_outcome,
             seconds: observations.seconds,
             evictions_counted: &observations.evictions_counted,

@@ -72,7 +72,7 @@ mod tests {
     #[test]
     fn every_key_of_an_event_is_described() {
         let (mut compiler, mut schemas) = (boon::Compiler::new(), boon::Schemas::new());
-        let schema = evictlab_case::closed_schema(evictlab_case::output_schema::<RunEvent>());
+        let schema = crate::closed_schema(crate::output_schema::<RunEvent>());
         compiler.add_resource("event.json", schema).unwrap();
         let schema = compiler.compile("event.json", &mut schemas).unwrap();
         for event in fixtures::full_run() {
@@ -84,8 +84,8 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_format_2_are_read() {
-        let old = [
+    fn keys_of_earlier_formats_are_read() {
+        let format_2 = [
             ("earlierTries", "earlier_tries"),
             ("exitCode", "exit_code"),
             ("flakyResult", "flaky_result"),
@@ -95,14 +95,39 @@ mod tests {
             ("tryNumber", "try_number"),
             ("whenItFails", "when_it_fails"),
         ];
+        let format_3 = [
+            ("count", "right"),
+            ("evictions", "testimony"),
+            ("inconclusiveReason", "doubt"),
+            ("label", "what"),
+            ("otherCases", "others"),
+            ("result", "judgement"),
+            ("total", "of"),
+            ("type", "what"),
+        ];
+        let values_of_format_3 = [
+            ("await-node", "lease"),
+            ("configure", "tune"),
+            ("create-pods", "stage"),
+            ("killed-before-eviction", "killed-for-memory"),
+            ("recover", "reset"),
+            ("stale-statistics", "stats-outrun"),
+        ];
+        let mut unseen = Vec::from_iter([&format_2[..], &format_3].concat());
         for event in fixtures::full_run() {
             let text = serde_json::to_string(&event).unwrap();
-            let of_format_2 = old.iter().fold(text.clone(), |text, (new, old)| {
-                text.replace(&format!("\"{new}\":"), &format!("\"{old}\":"))
-            });
-            let read: RunEvent = serde_json::from_str(&of_format_2).unwrap();
-            assert_eq!(serde_json::to_string(&read).unwrap(), text);
+            unseen.retain(|(new, _)| !text.contains(&format!("\"{new}\":")));
+            for keys in [&format_2[..], &format_3] {
+                let keys = keys.iter().map(|(new, old)| (format!("\"{new}\":"), format!("\"{old}\":")));
+                let values = values_of_format_3.iter();
+                let values = values.map(|(new, old)| (format!(":\"{new}\""), format!(":\"{old}\"")));
+                let of_format =
+                    keys.chain(values).fold(text.clone(), |text, (new, old)| text.replace(&new, &old));
+                let read: RunEvent = serde_json::from_str(&of_format).unwrap();
+                assert_eq!(serde_json::to_string(&read).unwrap(), text);
+            }
         }
+        assert!(unseen.is_empty(), "no event has these keys: {unseen:?}");
     }
 
     /// A disk with room for some bytes, which is then full for one write.
@@ -168,7 +193,7 @@ mod tests {
         }
         // The lines are an interface: other programs read these names.
         let text = std::fs::read_to_string(run_dir.artifacts().join("events.jsonl")).unwrap();
-        let ended = text.lines().find(|line| line.contains(r#""what":"case-ended""#)).unwrap();
+        let ended = text.lines().find(|line| line.contains(r#""type":"case-ended""#)).unwrap();
         insta::assert_snapshot!(ended);
     }
 }

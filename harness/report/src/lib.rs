@@ -48,6 +48,7 @@ mod median;
 mod merge;
 mod output_options;
 mod output_queue;
+mod output_schema;
 mod page;
 mod parity;
 mod prow;
@@ -94,6 +95,7 @@ pub use median::median;
 pub use merge::{Merge, MergeError};
 pub use output_options::{OutputFormat, OutputOptions, OutputPreferences, Verbosity};
 pub use output_queue::write_until_interrupt;
+pub use output_schema::{closed_schema, output_schema};
 pub use page::{EvidenceBase, html_document, markdown_page, page, search_field};
 pub use parity::{
     Agreement, CaseAgreement, CaseResults, ComparedCase, KubeletParity, KubeletResults, KubeletResultsError,

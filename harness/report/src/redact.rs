@@ -125,11 +125,11 @@ pub(super) fn redact_event(kind: &mut RunEventKind) {
         | RunEventKind::CaseInterrupted { node, id: _, seconds: _ } => redact_text(node),
         RunEventKind::CaseRetried { text, result, id: _, try_number: _, evidence: _ } => {
             redact_text(text);
-            redact_judgement(result);
+            redact_result(result);
         }
         RunEventKind::CaseEnded { node, result, id: _, seconds: _, evidence: _ } => {
             node.iter_mut().for_each(redact_text);
-            redact_judgement(result);
+            redact_result(result);
         }
         // The user stated these texts: in options, and in case files.
         RunEventKind::RunStarted {
@@ -152,7 +152,7 @@ pub(super) fn redact_event(kind: &mut RunEventKind) {
     }
 }
 
-fn redact_judgement(result: &mut Arc<CaseResult>) {
+fn redact_result(result: &mut Arc<CaseResult>) {
     let result = Arc::make_mut(result);
     let CaseResult {
         why,

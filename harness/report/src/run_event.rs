@@ -5,20 +5,42 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value};
 
 use crate::backend_name::BackendName;
 use evictlab_evidence::Observations;
 use evictlab_judge::{CaseResult, Phase, Verdict};
 
+/// Key of the kind of an event through format 3; now `type`.
+const TAG_OF_FORMAT_3: &str = "what";
+
 /// One event of a run.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct RunEvent {
     /// Time of the event.
     pub at: Timestamp,
     /// The event.
     #[serde(flatten)]
     pub kind: RunEventKind,
+}
+
+impl<'de> Deserialize<'de> for RunEvent {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Fields {
+            at: Timestamp,
+            #[serde(flatten)]
+            kind: Map<String, Value>,
+        }
+        let Fields { at, mut kind } = Fields::deserialize(deserializer)?;
+        if let Some(tag) = kind.remove(TAG_OF_FORMAT_3) {
+            kind.entry("type").or_insert(tag);
+        }
+        let kind = RunEventKind::deserialize(Value::Object(kind)).map_err(D::Error::custom)?;
+        Ok(Self { at, kind })
+    }
 }
 
 /// Identity of one execution: case, kubelet and attempt.
@@ -44,7 +66,7 @@ pub enum ClusterFailureCause {
 
 /// The kinds of events.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "what", rename_all = "kebab-case", rename_all_fields = "camelCase")]
+#[serde(tag = "type", rename_all = "kebab-case", rename_all_fields = "camelCase")]
 pub enum RunEventKind {
     /// The run started.
     RunStarted {
@@ -176,7 +198,7 @@ pub enum RunEventKind {
         /// The difference between this try and the next one, such as `retrying more slowly`.
         text: String,
         /// The verdict and the reasons for it.
-        #[serde(rename = "judgement")]
+        #[serde(alias = "judgement")]
         result: Arc<CaseResult>,
         /// The evidence. Not serialized: its files are written beside the reports.
         #[serde(skip)]
@@ -189,10 +211,10 @@ pub enum RunEventKind {
         id: CaseId,
         /// Name of the node, if the case got one.
         node: Option<String>,
-        /// Duration from lease to reset, in seconds.
+        /// Time from the start on the node until the node has recovered, in seconds.
         seconds: f64,
         /// The verdict and the reasons for it.
-        #[serde(rename = "judgement")]
+        #[serde(alias = "judgement")]
         result: Arc<CaseResult>,
         /// The evidence. Not serialized: its files are written beside the reports.
         #[serde(skip)]
@@ -269,13 +291,14 @@ pub struct Model {
 
 /// One of the shards of a selection.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct ShardInfo {
     /// Number of the shard, from 1.
     pub part: usize,
     /// Number of shards.
     pub of: usize,
     /// Cases of the other shards.
-    #[serde(rename = "others")]
+    #[serde(alias = "others")]
     pub other_cases: Vec<CaseInfo>,
 }
 

@@ -139,7 +139,7 @@ mod tests {
             "run/build-log.txt",
             "run/artifacts/events.jsonl",
             "run/artifacts/junit_evictlab.xml",
-            "run/artifacts/message/requests-decide/v1.32.13/judgement.json",
+            "run/artifacts/message/requests-decide/v1.32.13/result.json",
             "run/artifacts/message/requests-decide/v1.32.13/pods-final.yaml",
             "recordings/v1.32.13/requests-decide.json",
         ] {

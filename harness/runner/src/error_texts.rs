@@ -25,8 +25,8 @@ use crate::node_access::pressure_permits::PermitsLost;
 use crate::node_access::run_node::RunNodeError;
 use crate::node_access::steady_statistics::{UnsteadyError, UnsteadyReason};
 use crate::pressure::host_budget::{HostError, HostTooSmall};
-use crate::pressure::skip_reason::{LimitedResource, SkipReason, ThresholdKind};
 use crate::recovery::verify_recovered::RecoveryError;
+use crate::skip_reason::{LimitedResource, SkipReason, ThresholdKind};
 
 const SIGNAL: &str = "memory.available";
 
@@ -39,7 +39,7 @@ fn worker() -> String {
 }
 
 fn stalled() -> StalledError {
-    StalledError { timeout: Duration::from_secs(120), last: text("the kubelet does not answer") }
+    StalledError::without_progress(Duration::from_secs(120), text("the kubelet does not answer"))
 }
 
 fn node_error() -> NodeError {
@@ -68,6 +68,7 @@ fn cases() -> Vec<String> {
         row(CaseError::ApiRejected(text(
             "failed to create pod web: the API server rejected it: exceeded quota",
         ))),
+        row(CaseError::Rejection { pod: text("web"), source: Box::new(decode_error()) }),
         row(CaseError::NotRunning(text("web/main"))),
         row(CaseError::NoPodToResize(text("web"))),
         row(CaseError::CommandFailed {

@@ -73,6 +73,7 @@ mod node_access;
 mod node_setup;
 pub mod pressure;
 mod recovery;
+mod skip_reason;
 
 #[cfg(test)]
 mod error_texts;

@@ -3,6 +3,8 @@
 use evictlab_case::positions::PathSegment;
 use evictlab_case::{LoadedCase, Problem, yaml_path};
 use evictlab_embedded::{ContainerSpec, Kind, unsupported_command};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 
 /// Returns the parts of a case that the model does not run: kinds of objects that it does not have,
@@ -82,25 +84,31 @@ impl Limits<'_> {
     }
 
     fn add_container(&mut self, path: &[PathSegment], container: &Value) {
-        if let Some(command) = unsupported_command(&container_spec(container)) {
+        // `lint` reports fields of wrong types.
+        let container = Container::deserialize(container).unwrap_or_default();
+        if let Some(command) = unsupported_command(&container.spec()) {
             self.add(path, format!("the model does not run {command}"));
         }
-        for (name, hook) in container["lifecycle"].as_object().into_iter().flatten() {
-            let path = [path, yaml_path!["lifecycle", name.as_str()]].concat();
-            for kind in ["httpGet", "tcpSocket"].into_iter().filter(|kind| hook.get(kind).is_some()) {
+        let lifecycle = container.lifecycle.unwrap_or_default();
+        for (name, hook) in [("postStart", lifecycle.post_start), ("preStop", lifecycle.pre_stop)] {
+            let hook = hook.unwrap_or_default();
+            let path = [path, yaml_path!["lifecycle", name]].concat();
+            let requests = [("httpGet", hook.http_get), ("tcpSocket", hook.tcp_socket)];
+            for kind in requests.into_iter().filter_map(|(kind, request)| request.map(|_| kind)) {
                 let path = [&path[..], yaml_path![kind]].concat();
                 self.add(&path, format!("the model does not run hooks with `{kind}`"));
             }
-            let command = ContainerSpec { command: words(&hook["exec"]["command"]), ..exec_spec() };
-            if let Some(command) = hook.get("exec").and_then(|_| unsupported_command(&command)) {
+            let exec = hook.exec.map(|exec| exec.command.unwrap_or_default());
+            let spec = exec.map(|command| ContainerSpec { command, ..exec_spec() });
+            if let Some(command) = spec.as_ref().and_then(unsupported_command) {
                 self.add(
                     &[&path[..], yaml_path!["exec"]].concat(),
                     format!("the model does not run {command}"),
                 );
             }
         }
-        for (at, rule) in container["restartPolicyRules"].as_array().into_iter().flatten().enumerate() {
-            if rule["action"] == "RestartAllContainers" {
+        for (at, rule) in container.restart_policy_rules.iter().flatten().enumerate() {
+            if rule.action.as_deref() == Some("RestartAllContainers") {
                 let path = [path, yaml_path!["restartPolicyRules", at, "action"]].concat();
                 self.add(&path, "the model does not restart all containers of a pod".to_owned());
             }
@@ -113,21 +121,55 @@ fn exec_spec() -> ContainerSpec {
     ContainerSpec { image: "agnhost:2.52".to_owned(), ..ContainerSpec::default() }
 }
 
-fn words(list: &Value) -> Vec<String> {
-    list.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+/// Fields of a container that the model may not run.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Container {
+    image: Option<String>,
+    command: Option<Vec<String>>,
+    args: Option<Vec<String>>,
+    lifecycle: Option<Lifecycle>,
+    restart_policy_rules: Option<Vec<RestartRule>>,
 }
 
-fn container_spec(container: &Value) -> ContainerSpec {
-    // `stress:1` is short for evictlab's image, as in images.lock.
-    let image = match container["image"].as_str().unwrap_or_default() {
-        image if image.starts_with("stress:") => format!("localhost/evictlab/{image}"),
-        image => image.to_owned(),
-    };
-    ContainerSpec {
-        image,
-        command: words(&container["command"]),
-        args: words(&container["args"]),
-        ..ContainerSpec::default()
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Lifecycle {
+    post_start: Option<Hook>,
+    pre_stop: Option<Hook>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Hook {
+    exec: Option<ExecAction>,
+    http_get: Option<IgnoredAny>,
+    tcp_socket: Option<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+struct ExecAction {
+    command: Option<Vec<String>>,
+}
+
+#[derive(Deserialize)]
+struct RestartRule {
+    action: Option<String>,
+}
+
+impl Container {
+    fn spec(&self) -> ContainerSpec {
+        // `stress:1` is short for evictlab's image, as in images.lock.
+        let image = match self.image.as_deref().unwrap_or_default() {
+            image if image.starts_with("stress:") => format!("localhost/evictlab/{image}"),
+            image => image.to_owned(),
+        };
+        ContainerSpec {
+            image,
+            command: self.command.clone().unwrap_or_default(),
+            args: self.args.clone().unwrap_or_default(),
+            ..ContainerSpec::default()
+        }
     }
 }
 

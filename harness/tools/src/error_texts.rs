@@ -126,7 +126,7 @@ fn jobs_and_models() -> Vec<String> {
     let job = || JobName { namespace: text("evictlab"), name: text("nightly") };
     let source = Box::new(kube::Error::Api(Status::failure("jobs.batch is forbidden", "Forbidden").boxed()));
     let unavailable = || Box::new(kube::Error::Service(io::Error::other("connection reset").into()));
-    let stalled = StalledError { timeout: Duration::from_secs(120), last: text("2 pods are terminating") };
+    let stalled = StalledError::without_progress(Duration::from_secs(120), text("2 pods are terminating"));
     vec![
         row(ArchiveError::Rotated { found: 120, expected: 400 }),
         row(ArchiveError::Damaged(text("line 12 is not base64"))),

@@ -6,7 +6,7 @@
 //!
 //! ```
 //! use evictlab_tools::bisect::{
-//!     KubeletCandidate, KubeletSearchOutcome, ProbeOutcome, KubeletSearch, Standing, ordered,
+//!     KubeletCandidate, KubeletSearchOutcome, ProbeOutcome, KubeletSearch, BisectTerm, ordered,
 //! };
 //!
 //! # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
@@ -18,8 +18,8 @@
 //! let outcome = search
 //!     .run(async |_cluster, candidates: &[KubeletCandidate]| {
 //!         let test = |candidate: &KubeletCandidate| match candidate.version.minor {
-//!             ..32 => ProbeOutcome::Conclusive(Standing::Bad, "reproduced".to_owned()),
-//!             _ => ProbeOutcome::Conclusive(Standing::Good, "passed".to_owned()),
+//!             ..32 => ProbeOutcome::Conclusive(BisectTerm::Bad, "reproduced".to_owned()),
+//!             _ => ProbeOutcome::Conclusive(BisectTerm::Good, "passed".to_owned()),
 //!         };
 //!         Ok::<_, std::convert::Infallible>(candidates.iter().map(test).collect())
 //!     })

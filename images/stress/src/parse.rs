@@ -244,9 +244,10 @@ impl Flags {
         if self.hold.is_none() && self.exit.is_some() {
             return Err(ArgumentError::RequiresHold("exit"));
         }
-        let on_term = match self.ignore_term {
-            true => OnTerm::Ignore,
-            false => OnTerm::Exit { code: self.term_exit, delay: self.term_delay },
+        let on_term = if self.ignore_term {
+            OnTerm::Ignore
+        } else {
+            OnTerm::Exit { code: self.term_exit, delay: self.term_delay }
         };
         let after_hold = self.then.unwrap_or(AfterHold::Exit);
         let exit_code = self.exit.unwrap_or_default();

@@ -14,8 +14,9 @@ use crate::schema::Case;
 use crate::yaml_path;
 
 /// A growth variable: the harness sets them in the containers of a case with pressure.
-static GROWTH_VARIABLE: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(r"\$[({]?(STEP|PAUSE|TOTAL|STEPS|STEP_BYTES|PAUSE_SECONDS|TOTAL_BYTES)\b").ok()
+static GROWTH_VARIABLE: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"\$[({]?(STEP|PAUSE|TOTAL|STEPS|STEP_BYTES|PAUSE_SECONDS|TOTAL_BYTES)\b")
+        .expect("the pattern is valid")
 });
 
 impl Checker<'_> {
@@ -23,8 +24,7 @@ impl Checker<'_> {
     /// case without: the variables are not set there. Pods that meet a reservation can have sizes
     /// of their own.
     pub(crate) fn check_growth(&mut self) {
-        let Some(variable) = GROWTH_VARIABLE.as_ref() else { return };
-        let growing = growing_containers(self.case, variable);
+        let growing = growing_containers(self.case);
         match (self.case.pressure.as_ref().map(|pressure| pressure.by), growing.as_slice()) {
             (Some(PressureMechanism::KubeReserved), []) => {}
             (Some(PressureMechanism::Threshold), []) => {
@@ -51,25 +51,25 @@ impl Checker<'_> {
 }
 
 /// Returns the paths of the manifests that use a growth variable.
-fn growing_containers(case: &Case, variable: &Regex) -> Vec<Vec<PathSegment>> {
+fn growing_containers(case: &Case) -> Vec<Vec<PathSegment>> {
     let mut growing = vec![];
     for (at, manifest) in case.pods.iter().enumerate() {
         let spec = manifest.get("spec").and_then(Value::as_object);
         for (list, item, container) in spec.into_iter().flat_map(containers_of) {
-            if variable.is_match(&container.to_string()) {
+            if GROWTH_VARIABLE.is_match(&container.to_string()) {
                 growing.push(yaml_path!["pods", at, "spec", list, item, "name"].to_vec());
             }
         }
     }
     for (at, ephemeral) in case.ephemeral_containers.iter().enumerate() {
-        if ephemeral.container.values().any(|value| variable.is_match(&value.to_string())) {
+        if ephemeral.container.values().any(|value| GROWTH_VARIABLE.is_match(&value.to_string())) {
             growing.push(yaml_path!["ephemeral-containers", at, "container", "name"].to_vec());
         }
     }
     let other_manifests = [("objects", &case.objects), ("static-pods", &case.static_pods)];
     for (list, manifests) in other_manifests {
         for (at, manifest) in manifests.iter().enumerate() {
-            if variable.is_match(&Value::Object(manifest.clone()).to_string()) {
+            if GROWTH_VARIABLE.is_match(&Value::Object(manifest.clone()).to_string()) {
                 growing.push(yaml_path![list, at].to_vec());
             }
         }
@@ -77,12 +77,12 @@ fn growing_containers(case: &Case, variable: &Regex) -> Vec<Vec<PathSegment>> {
     for (at, step) in case.steps.iter().enumerate() {
         if step
             .created_object()
-            .is_some_and(|object| variable.is_match(&Value::Object(object.clone()).to_string()))
+            .is_some_and(|object| GROWTH_VARIABLE.is_match(&Value::Object(object.clone()).to_string()))
         {
             growing.push(yaml_path!["do", at, "create"].to_vec());
         }
         if let Some(Action::Exec(exec)) = &step.action
-            && exec.command.iter().any(|word| variable.is_match(word))
+            && exec.command.iter().any(|word| GROWTH_VARIABLE.is_match(word))
         {
             growing.push(yaml_path!["do", at, "exec", "command"].to_vec());
         }

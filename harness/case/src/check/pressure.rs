@@ -76,8 +76,12 @@ impl Checker<'_> {
     fn check_size(&mut self, path: &[PathSegment], signal: PressureSignal, distance: &QuantityText) {
         let (most, resource) = match signal {
             PressureSignal::MemoryAvailable => (MAX_MEMORY_DISTANCE, "memory"),
-            _ if signal.is_bytes() => (MAX_DISK_DISTANCE, "a disk"),
-            _ => return,
+            PressureSignal::NodefsAvailable | PressureSignal::ImagefsAvailable => {
+                (MAX_DISK_DISTANCE, "a disk")
+            }
+            PressureSignal::NodefsInodesFree
+            | PressureSignal::ImagefsInodesFree
+            | PressureSignal::PidAvailable => return,
         };
         if distance.quantity().value() > most {
             let note = format!("state at most {} of {resource}", Quantity::from_bytes(most));

@@ -23,7 +23,7 @@ impl Checker<'_> {
                     "state `when`, `wait` or an action",
                 );
             }
-            if step.answer.is_some() && !matches!(step.action, Some(Action::Api(_) | Action::Exec(_))) {
+            if step.answer.is_some() && !step.action.as_ref().is_some_and(Action::has_answer) {
                 let note = "only `create`, `patch`, `resize`, `delete`, `evict` and `exec` have one";
                 self.report(yaml_path!["do", at, "answer"], "the step has no answer", note);
             }
@@ -31,23 +31,8 @@ impl Checker<'_> {
                 existing.push(object);
                 self.check_kind(yaml_path!["do", at, "create"], object);
             }
-            if let Some(Action::Api(ApiRequest::Patch(patch))) = &step.action {
-                let path = yaml_path!["do", at, "patch", "patch"];
-                self.check_finalizers(path, &patch.patch);
-                if patch.patch.is_empty() {
-                    let note = "such as {spec: {replicas: 3}}";
-                    self.report(path, "the patch changes nothing", note);
-                }
-            }
-            match &step.action {
-                Some(Action::Exec(command)) => self.check_command(at, command),
-                Some(Action::Api(ApiRequest::Resize(resize))) => self.check_resize(at, resize),
-                Some(Action::Node(NodeChange::LoadImage(image))) => {
-                    self.check_image_name(yaml_path!["do", at, "load-image"], image);
-                }
-                _ => {}
-            }
             let Some(action) = &step.action else { continue };
+            self.check_action(at, action);
             if let Some(object) = action.object() {
                 self.check_reserved(
                     yaml_path!["do", at, action.field()],
@@ -62,6 +47,38 @@ impl Checker<'_> {
         }
         for (at, pod) in self.case.expect.may_be_evicted.iter().enumerate() {
             self.check_pod_reference(yaml_path!["expect", "may-be-evicted", at], pod);
+        }
+    }
+
+    /// Checks what only one action has.
+    fn check_action(&mut self, at: usize, action: &Action) {
+        match action {
+            Action::Api(ApiRequest::Patch(patch)) => {
+                let path = yaml_path!["do", at, "patch", "patch"];
+                self.check_finalizers(path, &patch.patch);
+                if patch.patch.is_empty() {
+                    let note = "such as {spec: {replicas: 3}}";
+                    self.report(path, "the patch changes nothing", note);
+                }
+            }
+            Action::Api(ApiRequest::Resize(resize)) => self.check_resize(at, resize),
+            Action::Exec(command) => self.check_command(at, command),
+            Action::Node(NodeChange::LoadImage(image)) => {
+                self.check_image_name(yaml_path!["do", at, "load-image"], image);
+            }
+            Action::Api(ApiRequest::Create(_) | ApiRequest::Delete(_) | ApiRequest::Evict(_)) => {}
+            // `check_node` checks taints.
+            Action::Node(
+                NodeChange::Taint(_)
+                | NodeChange::Untaint(_)
+                | NodeChange::Drain
+                | NodeChange::Uncordon
+                | NodeChange::Pause
+                | NodeChange::Resume
+                | NodeChange::Configure(_)
+                | NodeChange::RestartKubelet,
+            )
+            | Action::ReadLogs(_) => {}
         }
     }
 

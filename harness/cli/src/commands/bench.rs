@@ -7,7 +7,7 @@ use std::sync::Arc;
 use comfy_table::{ContentArrangement, Table, presets};
 use evictlab_case::select::{Selection, select};
 use evictlab_case::{LoadedCase, Source};
-use evictlab_cluster::{Docker, KubeletSource, KubeletSpec, StateDir};
+use evictlab_cluster::{Docker, KubeletSource, KubeletSpec, MAX_KUBELET_SKEW, StateDir, skew_policy};
 use evictlab_report::exit_code;
 use evictlab_runner::Interrupt;
 use evictlab_tools::bench::{
@@ -152,9 +152,11 @@ async fn measure_kind(
     };
     let mut groups = evictlab_cluster::group_by_skew(kubelets).map_err(Failure::bad_input)?;
     if groups.len() != 1 {
-        return Err(Failure::bad_input(
-            "failed to create a cluster with these kubelets: an API server supports kubelets of its own minor version and up to three older ones\nhelp: name kubelets of at most four consecutive minors",
-        ));
+        return Err(Failure::bad_input(format!(
+            "failed to create a cluster with these kubelets: {}\nhelp: name kubelets of at most {} consecutive minors",
+            skew_policy(),
+            MAX_KUBELET_SKEW + 1
+        )));
     }
     let bench = KindBench {
         case,

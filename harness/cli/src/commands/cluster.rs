@@ -8,7 +8,7 @@ use clap_complete::engine::ArgValueCandidates;
 use comfy_table::{Table, presets};
 use evictlab_cluster::{
     Cluster, ClusterError, ClusterProgress, ClusterRecord, ClusterState, Docker, EmbeddedOptions,
-    KnownCluster, KubeletGroup, ListedCluster, NewCluster, Owner, ServedCluster, StateDir,
+    KnownCluster, KubeletGroup, ListedCluster, NewCluster, Owner, ServedCluster, StateDir, skew_policy,
 };
 use evictlab_runner::{Interrupt, new_run_id};
 use jiff::Timestamp;
@@ -273,7 +273,8 @@ fn single_group(mut groups: Vec<KubeletGroup>) -> Result<KubeletGroup, Failure> 
                 group.kubelets.iter().map(|kubelet| kubelet.label.as_str()).collect::<Vec<_>>().join(" and ")
             };
             Err(Failure::bad_input(format!(
-                "failed to create a cluster with these kubelets: an API server supports kubelets of its own minor version and up to three older ones\nhelp: create one cluster for each of: {}",
+                "failed to create a cluster with these kubelets: {}\nhelp: create one cluster for each of: {}",
+                skew_policy(),
                 groups.iter().map(labels).collect::<Vec<_>>().join("; ")
             )))
         }

@@ -9,7 +9,7 @@ use clap_complete::engine::ArgValueCandidates;
 use evictlab_case::LoadedCase;
 use evictlab_case::select::select;
 use evictlab_cluster::images::ImageCatalog;
-use evictlab_cluster::{Backend, ClusterSource, Kubelet, KubeletSpec};
+use evictlab_cluster::{Backend, ClusterSource, Kubelet, KubeletSpec, skew_policy};
 use evictlab_report::clock::Clock;
 use evictlab_report::text::shell_quote;
 use evictlab_report::{
@@ -203,8 +203,10 @@ impl Args {
         let backend = Backend::Kind(kind.backend(run, kubelets.clone(), clusters, self.keep.keep()).await?);
         if backend.plans().len() > 1 {
             return Err(Failure::bad_input(format!(
-                "failed to create a cluster with {} and {}: an API server supports kubelets up to three minors older than itself\nhelp: find the version where the verdict changes with `evictlab bisect`",
-                self.before.text, self.after.text
+                "failed to create a cluster with {} and {}: {}\nhelp: find the version where the verdict changes with `evictlab bisect`",
+                self.before.text,
+                self.after.text,
+                skew_policy()
             )));
         }
         Ok(Prepared { backend, kubelets, environment, host: Some(host) })

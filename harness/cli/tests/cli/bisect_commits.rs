@@ -456,7 +456,7 @@ fn tries_decide_a_case_that_is_bad_sometimes() {
     let ends = ["--good", "main~5", "--bad", "main"];
     let (status, json) = search(&good_before, &ends);
     assert_eq!((status, &json["culprit"]["subject"]), (Some(0), &"change 3 (#103)".into()), "{json}");
-    let tries = &json["tested"][0]["result"]["judged"]["tries"];
+    let tries = &json["tested"][0]["result"]["conclusive"]["tries"];
     let (good, bad) = (tries["good"].as_u64().unwrap(), tries["bad"].as_u64().unwrap());
     assert!(good > 0 && bad > 0 && good + bad == 8, "{tries}");
     // The formula in the guide, from the tries of the bad commits.
@@ -465,7 +465,7 @@ fn tries_decide_a_case_that_is_bad_sometimes() {
         .as_array()
         .unwrap()
         .iter()
-        .filter(|tested| tested["result"]["judged"]["standing"] == "bad");
+        .filter(|tested| tested["result"]["conclusive"]["term"] == "bad");
     let of_bad = of_bad.count() as u64;
     assert_eq!(
         (&confidence["tries"], &confidence["agreeing"]),

@@ -40,7 +40,7 @@ fn documentation_is_complete() {
     }
     assert!(read("reference/commands/run.md").contains("--kubelet"));
     let events = squeezed(&read("reference/documents/events.jsonl.md"));
-    for part in ["\n## `what`: `case-ended`\n", "\n| `judgement.checks[].holds` | boolean | yes | True if "] {
+    for part in ["\n## `type`: `case-ended`\n", "\n| `result.checks[].holds` | boolean | yes | True if "] {
         assert!(events.contains(part), "{part} is not in {events}");
     }
 }

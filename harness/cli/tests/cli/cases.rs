@@ -68,6 +68,29 @@ fn a_case_comes_from_standard_input() {
     assert!(status == 0 && out.contains("It is mine.") && out.contains("2 cases"), "{out}{err}");
 }
 
+/// A step changes the configuration that the kubelet has: it keeps the other entries of a map, and
+/// the fields of earlier steps.
+#[test]
+fn a_step_keeps_what_it_does_not_configure() {
+    let dir = elsewhere();
+    let case = CASE.replace(
+        "expect:",
+        "kubelet-config: {evictionHard: {memory.available: 64Mi}}\n\
+         do:\n\
+         - {configure: {evictionHard: {nodefs.available: 1Mi}}}\n\
+         - {configure: {maxPods: 50}}\n\
+         expect:",
+    );
+    let (status, out, err) = piped(&dir, &["run", "-", "--output-dir", "out"], &case);
+    assert!(status == 0 && out.contains("1 passed"), "{out}{err}");
+    let kubelets = fs::read_dir(dir.path().join("out/artifacts/stdin/mine")).unwrap();
+    let kubelet = kubelets.map(|entry| entry.unwrap().path()).next().unwrap();
+    let facts = fs::read_to_string(kubelet.join("facts.yaml")).unwrap();
+    for entry in ["memory.available: 64Mi\n", "nodefs.available: 1Mi\n", "maxPods: 50\n"] {
+        assert!(facts.contains(entry), "{facts}");
+    }
+}
+
 #[test]
 fn errors_of_standard_input_have_a_position() {
     let dir = elsewhere();

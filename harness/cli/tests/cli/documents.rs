@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use boon::{Compiler, SchemaIndex, Schemas};
-use evictlab_case::closed_schema;
 use evictlab_cluster::{ClusterRecord, JobIndex, Owner};
+use evictlab_report::closed_schema;
 use evictlab_tools::bench::{Figure, FigureResult, GrowthPoint, Target, Unit};
 use evictlab_tools::documents::Document;
 use evictlab_tools::job::IndexReport;
@@ -22,7 +22,7 @@ const OF_KUBERNETES: [&str; 8] = [
     "objects.yaml",
     "pods-created.yaml",
     "pods-final.yaml",
-    "refused.yaml",
+    "api-rejection.yaml",
     "summary-before.json",
 ];
 
@@ -125,8 +125,8 @@ fn every_key_of_a_run_is_described() {
         "facts.yaml",
         "finished.json",
         "history.yaml",
-        "judgement.json",
         "recording",
+        "result.json",
         "samples.jsonl",
         "started.json",
     ];
@@ -136,7 +136,9 @@ fn every_key_of_a_run_is_described() {
     let keys: BTreeSet<String> = recordings
         .flat_map(|recording| recording.as_object().unwrap().keys().cloned().collect::<Vec<_>>())
         .collect();
-    for key in ["answers", "containerLogs", "metrics", "objects", "podsGone", "refused", "triggerObserved"] {
+    for key in
+        ["answers", "apiRejection", "containerLogs", "metrics", "objects", "podsGone", "triggerObserved"]
+    {
         assert!(keys.contains(key), "no case has {key}");
     }
 }

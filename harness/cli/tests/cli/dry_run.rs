@@ -57,8 +57,8 @@ fn a_plan_has_the_cases_that_a_run_executes_and_skips() {
     let events = fs::read_to_string(dir.path().join("results/latest/artifacts/events.jsonl")).unwrap();
     let events: Vec<Value> = events.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let ended = |skipped: bool| -> BTreeSet<String> {
-        let all = events.iter().filter(|event| event["what"] == "case-ended");
-        let all = all.filter(|event| (event["judgement"]["verdict"] == "skipped") == skipped);
+        let all = events.iter().filter(|event| event["type"] == "case-ended");
+        let all = all.filter(|event| (event["result"]["verdict"] == "skipped") == skipped);
         let name = |event: &Value| {
             let [suite, case, kubelet] =
                 ["suite", "case", "kubelet"].map(|key| event[key].as_str().unwrap().to_owned());

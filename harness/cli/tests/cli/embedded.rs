@@ -42,7 +42,7 @@ fn run(arguments: &[&str]) -> Ran {
         match text("/what").as_str() {
             "run-started" => run = text("/run"),
             "case-ended" => {
-                let verdict = (text("/judgement/verdict"), text("/judgement/why"));
+                let verdict = (text("/result/verdict"), text("/result/why"));
                 verdicts.insert((text("/case"), text("/kubelet")), verdict);
             }
             _ => {}

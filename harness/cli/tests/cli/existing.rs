@@ -83,7 +83,7 @@ impl ServedCluster {
             let text =
                 |path: &str| event.pointer(path).and_then(Value::as_str).unwrap_or_default().to_owned();
             if text("/what") == "case-ended" {
-                let ended = [text("/node"), text("/judgement/verdict"), text("/judgement/why")];
+                let ended = [text("/node"), text("/result/verdict"), text("/result/why")];
                 verdicts.insert((text("/case"), text("/kubelet")), ended);
             }
         }
@@ -197,16 +197,16 @@ fn attempts_put_different_nodes_under_pressure_at_the_same_time() {
     assert_eq!(status, 0, "{out}{err}");
     let events = events(&cluster.folder.path().join("results"));
     let position = |what: &str, pick: fn(&mut dyn Iterator<Item = usize>) -> Option<usize>| {
-        pick(&mut (0..events.len()).filter(|index| events[*index]["what"] == what)).unwrap()
+        pick(&mut (0..events.len()).filter(|index| events[*index]["type"] == what)).unwrap()
     };
     let last_start = position("case-started", |found| found.last());
     let first_end = position("case-ended", |found| found.next());
     assert!(last_start < first_end, "an attempt waited for another");
-    let ended: Vec<&Value> = events.iter().filter(|event| event["what"] == "case-ended").collect();
+    let ended: Vec<&Value> = events.iter().filter(|event| event["type"] == "case-ended").collect();
     let nodes: BTreeSet<&str> = ended.iter().map(|event| event["node"].as_str().unwrap()).collect();
     assert_eq!((ended.len(), nodes.len()), (3, 3));
     for event in ended {
-        assert_eq!(event["judgement"]["verdict"], "passed", "{event}");
+        assert_eq!(event["result"]["verdict"], "passed", "{event}");
     }
     assert!(cluster.gc().starts_with("0 namespaces removed from "));
 }
@@ -260,7 +260,7 @@ fn a_run_waits_until_the_pods_of_a_killed_run_are_gone() {
     let id = events(&results)[0]["run"].as_str().unwrap().to_owned();
     let waits = format!("which has pods of run {id}, which is dead: ");
     let (mut second, waiting) = cluster.start_until("second", &[QUICK], &waits);
-    assert!(!events(&waiting).iter().any(|event| event["what"] == "case-started"));
+    assert!(!events(&waiting).iter().any(|event| event["type"] == "case-started"));
     assert!(cluster.gc().contains(&format!("run {id}, ")));
     assert_eq!(second.wait().unwrap().code(), Some(0), "{:?}", events(&waiting));
     assert!(cluster.gc().starts_with("0 namespaces removed from "));
@@ -277,8 +277,8 @@ fn a_run_without_its_namespaces_ends_in_an_error() {
     let events = events(&results);
     let verdicts: Vec<&str> = events
         .iter()
-        .filter(|event| event["what"] == "case-ended")
-        .filter_map(|event| event.pointer("/judgement/verdict")?.as_str())
+        .filter(|event| event["type"] == "case-ended")
+        .filter_map(|event| event.pointer("/result/verdict")?.as_str())
         .collect();
     assert!(code != 0 && !verdicts.contains(&"passed"), "{code}, {verdicts:?}");
     assert!(events.iter().any(|event| event.to_string().contains("the run's Lease is gone")), "{events:?}");
@@ -380,9 +380,9 @@ fn a_case_ends_when_pods_of_others_arrive() {
     let (mut run, results) = cluster.start_until("run", &arguments, "\"observe\"");
     cluster.create_other_pod(node);
     assert_ne!(run.wait().unwrap().code(), Some(0));
-    let ended = events(&results).into_iter().find(|event| event["what"] == "case-ended").unwrap();
-    assert_eq!(ended["judgement"]["verdict"], "error");
-    let why = ended["judgement"]["why"].as_str().unwrap();
+    let ended = events(&results).into_iter().find(|event| event["type"] == "case-ended").unwrap();
+    assert_eq!(ended["result"]["verdict"], "error");
+    let why = ended["result"]["why"].as_str().unwrap();
     assert!(why.starts_with("failed to complete the case: it puts its node under pressure, "), "{why}");
     assert!(why.contains("and this node runs other pods (evictlab-theirs/theirs)"), "{why}");
     // From now on the node is in use.
@@ -423,9 +423,9 @@ fn taker(name: &str, memory: &str) -> String {
 /// Returns the verdict of the only case of a run, and its reason.
 fn only_verdict(results: &Path) -> [String; 2] {
     let ended: Vec<Value> =
-        events(results).into_iter().filter(|event| event["what"] == "case-ended").collect();
+        events(results).into_iter().filter(|event| event["type"] == "case-ended").collect();
     let [ended] = &ended[..] else { panic!("{ended:?}") };
-    ["verdict", "why"].map(|field| ended["judgement"][field].as_str().unwrap_or_default().to_owned())
+    ["verdict", "why"].map(|field| ended["result"][field].as_str().unwrap_or_default().to_owned())
 }
 
 #[test]
@@ -505,8 +505,8 @@ fn an_interrupt_does_not_wait_for_requests_without_an_answer() {
     kill_process(server, Signal::CONT).unwrap();
     assert_eq!(run.wait().unwrap().code(), Some(130));
     let events = events(&results);
-    assert!(!events.iter().any(|event| event["what"] == "case-ended"), "{events:?}");
-    let deleted = events.iter().find(|event| event["what"] == "cluster-deleted").unwrap();
+    assert!(!events.iter().any(|event| event["type"] == "case-ended"), "{events:?}");
+    let deleted = events.iter().find(|event| event["type"] == "cluster-deleted").unwrap();
     // It waited for the server since the interrupt.
     assert!(deleted["seconds"].as_f64().unwrap() > 10.0, "{deleted}");
     assert!(cluster.gc().starts_with("0 namespaces removed from "));
@@ -578,7 +578,7 @@ fn one_node_at_a_time_is_under_pressure() {
         // The kubelets whose pod runs at the same time, at most.
         let (mut now, mut most) = (BTreeSet::new(), 0);
         for event in events(&cluster.folder.path().join(place)) {
-            match event["what"].as_str().unwrap() {
+            match event["type"].as_str().unwrap() {
                 "case-progress" => _ = now.insert(event["kubelet"].to_string()),
                 "case-ended" => _ = now.remove(&event["kubelet"].to_string()),
                 _ => {}
@@ -615,7 +615,7 @@ fn a_node_keeps_its_permit_until_it_has_recovered() {
         most
     });
     let ended: Vec<Value> =
-        events(&results).into_iter().filter(|event| event["what"] == "case-ended").collect();
+        events(&results).into_iter().filter(|event| event["type"] == "case-ended").collect();
     assert_eq!((most, ended.len()), (1, 2), "{ended:?}");
 }
 

@@ -186,13 +186,13 @@ impl Worker {
     /// The nodes of the run, and the time in which it held them.
     fn held(&self) -> (BTreeSet<String>, Timestamp, Timestamp) {
         let events = events(&self.results);
-        let event = |what: &str| events.iter().find(|event| event["what"] == what).unwrap();
+        let event = |what: &str| events.iter().find(|event| event["type"] == what).unwrap();
         let time = |event: &Value| event["at"].as_str().unwrap().parse().unwrap();
         let ready = event("cluster-ready");
         let nodes =
             ready["nodes"].as_array().unwrap().iter().map(|node| node[0].as_str().unwrap().to_owned());
         // The nodes are free from the beginning of the clean-up on at the earliest.
-        let last = events.iter().rfind(|event| event["what"] == "case-ended").unwrap();
+        let last = events.iter().rfind(|event| event["type"] == "case-ended").unwrap();
         (nodes.collect(), time(ready), time(last))
     }
 }
@@ -205,9 +205,9 @@ impl Drop for Worker {
 }
 
 fn verdicts(results: &Path) -> BTreeSet<String> {
-    let ended = events(results).into_iter().filter(|event| event["what"] == "case-ended");
+    let ended = events(results).into_iter().filter(|event| event["type"] == "case-ended");
     let verdict =
-        |event: Value| format!("{} {} {}", event["case"], event["kubelet"], event["judgement"]["verdict"]);
+        |event: Value| format!("{} {} {}", event["case"], event["kubelet"], event["result"]["verdict"]);
     ended.map(verdict).collect()
 }
 
@@ -363,7 +363,7 @@ fn seconds_by_case() -> BTreeMap<String, f64> {
         );
         let at = || -> Timestamp { event["at"].as_str().unwrap().parse().unwrap() };
         let key = (id.clone(), event["kubelet"].as_str());
-        match event["what"].as_str().unwrap() {
+        match event["type"].as_str().unwrap() {
             "case-started" => _ = started.insert(key, at()),
             "case-ended" => {
                 let took = started.get(&key).map_or(0.0, |began| at().duration_since(*began).as_secs_f64());

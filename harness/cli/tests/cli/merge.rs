@@ -22,10 +22,10 @@ fn text(bytes: &[u8]) -> String {
 fn verdicts(run: &Path) -> BTreeMap<String, String> {
     let events = fs::read_to_string(run.join("artifacts/events.jsonl")).unwrap();
     let events = events.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let ended = events.filter(|event| event["what"] == "case-ended");
+    let ended = events.filter(|event| event["type"] == "case-ended");
     let entry = |event: Value| {
         let id = ["suite", "case", "kubelet", "attempt"].map(|key| event[key].to_string()).join(" ");
-        (id, event["judgement"]["verdict"].as_str().unwrap().to_owned())
+        (id, event["result"]["verdict"].as_str().unwrap().to_owned())
     };
     ended.map(entry).collect()
 }

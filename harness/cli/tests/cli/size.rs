@@ -140,9 +140,9 @@ fn prepares_many_nodes_with_few_requests_and_without_bad_nodes() {
         assert!(out.contains(bad), "{bad}: {out}");
     }
     let events = cluster.events();
-    let ready = events.iter().find(|event| event["what"] == "cluster-ready").unwrap();
+    let ready = events.iter().find(|event| event["type"] == "cluster-ready").unwrap();
     assert_eq!(ready["nodes"].as_array().unwrap().len(), NODES - 2);
-    let started = events.iter().filter(|event| event["what"] == "case-started");
+    let started = events.iter().filter(|event| event["type"] == "case-started");
     let nodes: BTreeSet<&str> = started.map(|event| event["node"].as_str().unwrap()).collect();
     assert_eq!(nodes.len(), CASES.len(), "cases share a node although others are free: {nodes:?}");
 }

@@ -40,7 +40,7 @@ fn counts_runs_and_spreads_them_over_the_nodes() {
     let events: Vec<serde_json::Value> =
         events.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let started =
-        events.iter().filter(|event| event["what"] == "case-started" && event["kubelet"] == "v1.32.13");
+        events.iter().filter(|event| event["type"] == "case-started" && event["kubelet"] == "v1.32.13");
     let runs: Vec<(&str, u64)> =
         started.map(|event| (event["node"].as_str().unwrap(), event["attempt"].as_u64().unwrap())).collect();
     assert_eq!(runs.iter().map(|run| run.1).collect::<BTreeSet<_>>(), (1..=12).collect());

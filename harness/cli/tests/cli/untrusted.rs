@@ -68,7 +68,7 @@ fn untrusted_run(folder: &Path, kubelet: &str, path: Option<&str>) {
         case["path"] = path.into();
     }
     let at = "2026-11-21T09:30:12Z";
-    let start = json!({"at": at, "what": "run-started", "run": "r", "evictlab": "0.1.0", "backend": "kind", "kubelets": ["v1.31.14"], "kubeletArgs": {"v1.31.14": kubelet}, "cases": [case]});
+    let start = json!({"at": at, "type": "run-started", "run": "r", "evictlab": "0.1.0", "backend": "kind", "kubelets": ["v1.31.14"], "kubeletArgs": {"v1.31.14": kubelet}, "cases": [case]});
     let artifacts = folder.join("results/latest/artifacts");
     fs::create_dir_all(&artifacts).unwrap();
     fs::write(artifacts.join("events.jsonl"), format!("{start}\n")).unwrap();

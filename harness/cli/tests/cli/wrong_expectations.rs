@@ -92,7 +92,7 @@ fn wrong_expectations_fail_with_the_cause() {
         let events = fs::read_to_string(run_dir.join("artifacts/events.jsonl")).unwrap_or_default();
         let ended = events.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
         let mut results =
-            ended.filter(|event| event["what"] == "case-ended").map(|event| event["judgement"].clone());
+            ended.filter(|event| event["type"] == "case-ended").map(|event| event["result"].clone());
         let result = results.next().unwrap_or_else(|| panic!("{}", String::from_utf8_lossy(&output.stderr)));
         let (verdict, why) = (&result["verdict"], result["why"].as_str().unwrap());
         if verdict != "failed" || output.status.code() != Some(1) || !why.contains(expected_reason) {

@@ -365,10 +365,10 @@ impl Run {
         let events = self.events();
         let events_of_run =
             events.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
-        let before = events_of_run.take_while(|event| event["what"] != "interrupted");
+        let before = events_of_run.take_while(|event| event["type"] != "interrupted");
         let Some(last) = before.last() else { return "no step yet".to_owned() };
         let text = last["text"].as_str().unwrap_or_default().lines().next().unwrap_or_default();
-        format!("{} {}", last["what"].as_str().unwrap_or_default(), text.trim())
+        format!("{} {}", last["type"].as_str().unwrap_or_default(), text.trim())
     }
 
     /// Requires complete reports with this result.

@@ -424,7 +424,7 @@ mod tests {
     /// Memory limit of a container without one, in bytes.
     const NO_LIMIT: i64 = i64::MAX / 4096 * 4096;
 
-    /// What a killed run leaves on a node: a pause, a memory limit and an unused image.
+    /// Leftovers of a killed run on a node: a pause, a memory limit and an unused image.
     fn left_by_a_killed_run() -> ContainerState {
         let images = ["localhost/evictlab/unused:1363148800", "registry.k8s.io/pause:3.10"];
         ContainerState {

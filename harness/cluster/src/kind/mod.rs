@@ -31,7 +31,9 @@ pub use gc::{KnownCluster, Removal, collect, dead_scratch_containers, find, plan
 pub use name::{ClusterName, ClusterNameError};
 pub use node_disk::{HOST_RESERVE, NodeDiskError, has_own_disk, separate_disks};
 pub use record::{ClusterRecord, ClusterState};
-pub use skew::{KubeletGroup, MAX_KUBELET_SKEW, SkewError, group_by_skew, is_skew_allowed, single_group};
+pub use skew::{
+    KubeletGroup, MAX_KUBELET_SKEW, SkewError, group_by_skew, is_skew_allowed, single_group, skew_policy,
+};
 pub use start_stop::{start, stop};
 pub use start_watch::StartWatch;
 pub use state_dir::StateDir;

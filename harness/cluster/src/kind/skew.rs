@@ -8,6 +8,13 @@ use crate::kubelet::Kubelet;
 /// version skew policy, since 1.28).
 pub const MAX_KUBELET_SKEW: u32 = 3;
 
+/// Returns the version skew policy as part of an error.
+pub fn skew_policy() -> String {
+    format!(
+        "an API server supports kubelets of its own minor version and up to {MAX_KUBELET_SKEW} older ones"
+    )
+}
+
 /// No available control plane supports a kubelet.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(

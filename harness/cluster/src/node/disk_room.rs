@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use evictlab_rules::quantity::MIB;
 use evictlab_rules::summary::NodeStats;
-use evictlab_rules::threshold::{Observation, Signal, ThresholdConfig, parse_threshold_config};
+use evictlab_rules::threshold::{Observation, Resource, Signal, ThresholdConfig, parse_threshold_config};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -17,9 +17,6 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// Disk above the thresholds of a node below which it is short: what a pull may add until the next
 /// look, at 100 MB/s.
 const MIN_ROOM: u64 = 1024 * MIB;
-/// Signals of the file systems of a node.
-const SIGNALS: [Signal; 3] =
-    [Signal::NodefsAvailable, Signal::ImagefsAvailable, Signal::ContainerfsAvailable];
 
 /// Waits until a node is short of disk; returns what it has left above its thresholds, in bytes.
 /// A look that fails is repeated.
@@ -47,7 +44,8 @@ fn disk_room(configz: &Value, node: &NodeStats) -> Option<u64> {
         let reserved = reserved.map(|amount| amount.value()).max().unwrap_or(0);
         Some(u64::try_from(seen.available.value().saturating_sub(reserved)).unwrap_or(0))
     };
-    SIGNALS.into_iter().filter_map(room).min()
+    let of_disk = Signal::ALL.into_iter().filter(|signal| signal.resource() == Resource::EphemeralStorage);
+    of_disk.filter_map(room).min()
 }
 
 #[cfg(test)]

@@ -37,7 +37,7 @@ pub(crate) async fn wait_until_ready(client: &Client, count: usize) -> Result<()
         Poll::Pending(describe(&listed, count, |condition| condition.reason.as_deref()))
     });
     let ready = ready.await;
-    ready.map_err(|stalled| StalledError { last, ..stalled })
+    ready.map_err(|stalled| stalled.with_last(last))
 }
 
 /// Describes nodes of which some are missing or not ready, with a detail of their condition

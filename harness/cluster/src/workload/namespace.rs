@@ -86,7 +86,7 @@ const READY_TIMEOUT: Duration = Duration::from_secs(180);
 
 /// Maximum time for which a request is sent again while the API server is busy. It asks clients to
 /// come back after a second.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Guards of a namespace in a cluster that evictlab does not manage, enforced by the API server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -433,22 +433,30 @@ pub(super) fn refused(verb: &'static str, object: &str, source: kube::Error) -> 
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
     use std::sync::atomic::{AtomicU32, Ordering};
 
     use super::*;
 
     /// An API server that answers the first `busy` requests with this status.
     fn busy_server(busy: u32, code: u16, requests: &'static AtomicU32) -> Namespace {
+        let busy_answer = json!({"kind": "Status", "status": "Failure", "message": "busy", "code": code});
+        server(busy, busy_answer, json!({"kind": "Pod", "metadata": {"name": "p"}}), requests)
+    }
+
+    /// An API server that answers the first `busy` requests with a Status, and the others with an
+    /// object.
+    fn server(busy: u32, status: Value, object: Value, requests: &'static AtomicU32) -> Namespace {
         requests.store(0, Ordering::Relaxed);
-        let service = tower::service_fn(move |_: http::Request<kube::client::Body>| async move {
+        let (status, object) = (Arc::new(status), Arc::new(object));
+        let service = tower::service_fn(move |_: http::Request<kube::client::Body>| {
             let is_busy = requests.fetch_add(1, Ordering::Relaxed) < busy;
-            let (code, body) = if is_busy {
-                (code, json!({"kind": "Status", "status": "Failure", "message": "busy", "code": code}))
-            } else {
-                (200, json!({"kind": "Pod", "metadata": {"name": "p"}}))
-            };
-            let body = kube::client::Body::from(body.to_string().into_bytes());
-            http::Response::builder().status(code).body(body)
+            let body = if is_busy { status.clone() } else { object.clone() };
+            async move {
+                let code = body["code"].as_u64().unwrap_or(200) as u16;
+                let body = kube::client::Body::from(body.to_string().into_bytes());
+                http::Response::builder().status(code).body(body)
+            }
         });
         Namespace::with_client("evictlab-a", Client::new(service, "default"))
     }
@@ -473,6 +481,27 @@ mod tests {
             assert_eq!(result, expected, "{code}");
             let is_repeated = REQUESTS.load(Ordering::Relaxed) > 1;
             assert_eq!(is_repeated, matches!(code, 429 | 503), "{code}");
+        }
+    }
+
+    /// A drain leaves a pod that a budget protects, and must not leave one because the server was
+    /// busy: both answers have the status 429.
+    #[tokio::test(start_paused = true)]
+    async fn only_the_answer_of_a_budget_refuses_an_eviction() {
+        static REQUESTS: AtomicU32 = AtomicU32::new(0);
+        let evicted = json!({"kind": "Status", "status": "Success", "code": 201});
+        let busy = json!({"kind": "Status", "status": "Failure", "code": 429, "reason": "TooManyRequests",
+            "details": {"retryAfterSeconds": 1}});
+        let mut budget = busy.clone();
+        budget["details"]["causes"] =
+            json!([{"reason": "DisruptionBudget", "message": "needs 1 healthy pods"}]);
+        // Answers before the success, and whether the pod is evicted, or the budget refuses it.
+        let rows = [(1, &busy, Ok(())), (u32::MAX, &busy, Err(false)), (1, &budget, Err(true))];
+        for (count, answer, expected) in rows {
+            let namespace = server(count, answer.clone(), evicted.clone(), &REQUESTS);
+            let result = namespace.evict_pod("p").await;
+            let is_refused = result.map_err(|error| matches!(error, StageError::Rejected { .. }));
+            assert_eq!(is_refused, expected, "{answer}");
         }
     }
 

@@ -17,7 +17,9 @@ use kube::core::GroupVersionKind;
 use serde_json::{Value, json};
 
 use super::grace_period::GracePeriod;
-use super::namespace::{Namespace, StageError, api_error, refused};
+use super::namespace::{BUSY_TIMEOUT, Namespace, StageError, api_error, refused};
+use crate::api_error::{is_busy, is_refused_by_budget};
+use crate::wait::retry_while;
 
 impl Namespace {
     /// Creates an object of any namespaced kind, with strict field validation.
@@ -87,13 +89,14 @@ impl Namespace {
     /// Evicts a pod through the API, like `kubectl drain`: pod disruption budgets apply.
     pub async fn evict_pod(&self, pod: &str) -> Result<(), StageError> {
         let pods: Api<Pod> = Api::namespaced(self.client.clone(), &self.name);
-        let evicted = pods.evict(pod, &EvictParams::default()).await;
+        let evict = async || pods.evict(pod, &EvictParams::default()).await;
+        let evicted = retry_while(BUSY_TIMEOUT, is_busy, evict).await;
         evicted.map(drop).map_err(|source| match source {
-            // A pod disruption budget forbids the eviction.
-            kube::Error::Api(status) if status.code == 429 => {
+            source if !is_refused_by_budget(&source) => refused("evict", &format!("pod {pod}"), source),
+            kube::Error::Api(status) => {
                 StageError::Rejected { verb: "evict", object: format!("pod {pod}"), status }
             }
-            source => refused("evict", &format!("pod {pod}"), source),
+            source => api_error(&format!("evict pod {pod}"), source),
         })
     }
 }

@@ -12,9 +12,7 @@ use crate::inconclusive::samples::pressure_resource;
 pub(super) fn disk_evictions<'a>(
     evidence: &'a CaseEvidence<'_>,
 ) -> impl Iterator<Item = (Timestamp, &'a PodEvidence<'a>)> {
-    let is_for_disk = |pod: &&PodEvidence<'_>| {
-        matches!(pressure_resource(pod), Some(Resource::EphemeralStorage | Resource::Inodes))
-    };
+    let is_for_disk = |pod: &&PodEvidence<'_>| pressure_resource(pod).is_some_and(Resource::is_on_disk);
     evidence.pods.iter().filter(is_for_disk).filter_map(|pod| Some((pod.evicted_at()?, pod)))
 }
 

@@ -2,7 +2,7 @@
 
 use evictlab_rules::quantity::MIB;
 use evictlab_rules::summary::Sample;
-use evictlab_rules::threshold::{Observation, Resource, Threshold};
+use evictlab_rules::threshold::{Observation, Threshold};
 
 use crate::case_evidence::{CaseEvidence, PodEvidence};
 use crate::check::Expectation;
@@ -57,9 +57,8 @@ pub(super) fn pressure_ended(
     evidence: &CaseEvidence<'_>,
 ) -> Option<Inconclusive> {
     let signal = case.pressure.as_ref()?.signal.eviction_signal();
-    let is_on_disk = matches!(signal.resource(), Resource::EphemeralStorage | Resource::Inodes);
     let has_eviction = !evidence.evictions.is_empty() || evidence.pods.iter().any(PodEvidence::was_evicted);
-    if !is_on_disk || expectation.evicted().is_empty() || has_eviction {
+    if !signal.resource().is_on_disk() || expectation.evicted().is_empty() || has_eviction {
         return None;
     }
     let observations: Vec<Observation> = evidence

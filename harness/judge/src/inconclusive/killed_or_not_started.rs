@@ -7,7 +7,7 @@ use crate::case_evidence::PodEvidence;
 use crate::verdict::{Inconclusive, InconclusiveReason};
 use evictlab_evidence::ContainerStatusExt;
 
-/// Finds a container that waits for anything but its regular start, or a pod that is `Pending` and
+/// Finds a container that waits for anything but its regular start, also for its next one, or a pod that is `Pending` and
 /// in which no container ever ran. A container whose configuration does not exist beside one that
 /// ran is the case's intention.
 pub(super) fn never_started(pod: &PodEvidence<'_>) -> Option<Inconclusive> {
@@ -19,13 +19,14 @@ pub(super) fn never_started(pod: &PodEvidence<'_>) -> Option<Inconclusive> {
         let waiting = status.waiting()?;
         let reason = waiting.reason.as_deref().filter(|reason| !is_regular(reason))?;
         let message = waiting.message.as_ref().map(|message| format!(" ({message})")).unwrap_or_default();
-        Some(format!("{} is in {reason}{message}", status.name))
+        let problem = if status.has_run() { "did not stay up" } else { "did not start" };
+        Some(format!("{problem}: {} is in {reason}{message}", status.name))
     });
     let pending =
         pod.recorded.phase() == Some("Pending") && !pod.container_statuses().any(ContainerStatusExt::has_run);
-    let cause = stuck.or_else(|| pending.then(|| describe_pending(pod)))?;
+    let problem = stuck.or_else(|| pending.then(|| format!("did not start: {}", describe_pending(pod))))?;
     let warning = pod.warnings.last().map(|event| format!("; {event}")).unwrap_or_default();
-    let why = format!("{} did not start: {cause}{warning}", pod.name);
+    let why = format!("{} {problem}{warning}", pod.name);
     Some(Inconclusive::new(InconclusiveReason::PodNeverStarted, why))
 }
 

@@ -152,9 +152,9 @@ fn not_admitted(case: &Case, evidence: &CaseEvidence<'_>) -> Option<Inconclusive
 
 /// Returns whether the kubelet evicted any pod because the node was low on the resource.
 fn has_pressure_eviction(resource: Resource, evidence: &CaseEvidence<'_>) -> bool {
-    let is_of_resource = |event: &EvictedEvent| match event.message.parse() {
-        Ok(EvictionMessage::NodePressure(pressure)) => pressure.resource == resource,
-        _ => false,
+    let is_of_resource = |event: &EvictedEvent| {
+        let message = event.message.parse::<EvictionMessage>();
+        message.is_ok_and(|message| message.node_pressure().is_some_and(|one| one.resource == resource))
     };
     evidence.evictions.iter().any(is_of_resource)
 }

@@ -21,10 +21,8 @@ pub(super) fn sampled_at(sample: &Sample) -> Option<Timestamp> {
 
 /// Returns the resource for which the kubelet evicted a pod, if its message states one.
 pub(super) fn pressure_resource(pod: &PodEvidence<'_>) -> Option<Resource> {
-    match pod.message()?.parse().ok()? {
-        EvictionMessage::NodePressure(message) => Some(message.resource),
-        _ => None,
-    }
+    let message: EvictionMessage = pod.message()?.parse().ok()?;
+    Some(message.node_pressure()?.resource)
 }
 
 pub(super) fn format_bytes(bytes: i64) -> String {

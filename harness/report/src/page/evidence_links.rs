@@ -9,7 +9,7 @@ use crate::run_dir::RunDir;
 use crate::run_event::CaseId;
 
 /// Files with a link, in this order; `summary.md` is the text for an issue.
-const FILES: [&str; 7] = [
+const FILES: [&str; 8] = [
     evidence_files::SUMMARY,
     evidence_files::TIMELINE,
     evidence_files::EVENTS,
@@ -17,6 +17,7 @@ const FILES: [&str; 7] = [
     evidence_files::KUBELET_LOG,
     evidence_files::SAMPLES,
     evidence_files::RESULT,
+    evidence_files::RESULT_OF_FORMAT_3,
 ];
 
 /// The run directory, and its place relative to the page.

@@ -59,7 +59,8 @@ pub(super) fn read_observations(run: &Path, path: &Path) -> Result<Option<Observ
     for (file, name) in [
         (evidence_files::NODE, "nodeStatus"),
         (evidence_files::CONFIGZ, "configz"),
-        (evidence_files::REFUSED, "refused"),
+        (evidence_files::API_REJECTION_OF_FORMAT_3, "apiRejection"),
+        (evidence_files::API_REJECTION, "apiRejection"),
         (evidence_files::ANSWERS, "answers"),
     ] {
         if let Some(document) = documents(dir, file)?.and_then(|documents| documents.into_iter().next()) {

@@ -228,7 +228,7 @@ mod tests {
         for size in [wide, narrow] {
             let Shown { rows, cursor: (_, column), is_cursor_hidden } = shown(size, &long_run(), true);
             assert!(rows.len() > 2 * usize::from(ROWS), "nothing scrolled");
-            let of_region = ["━", "─", "observe", "lease", "start  on", "more case"];
+            let of_region = ["━", "─", "observe", "await-node", "start  on", "more case"];
             let left: Vec<_> =
                 rows.iter().filter(|row| of_region.iter().any(|part| row.contains(part))).collect();
             assert!(left.is_empty(), "{left:?}");

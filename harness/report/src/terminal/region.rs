@@ -83,7 +83,7 @@ struct NameWidths {
 impl NameWidths {
     /// The widths of the running cases' names. The phase stays visible on a narrow terminal.
     fn of(state: &RunState, columns: usize) -> Self {
-        const PHASE_WIDTH: usize = 14;
+        const PHASE_WIDTH: usize = 18;
         let longest =
             |width: &dyn Fn(&RunningCase) -> usize| state.running.iter().map(width).max().unwrap_or(0);
         let kubelet = longest(&|running| running.id.kubelet.chars().count());

@@ -79,7 +79,17 @@ fn is_routine(kind: &RunEventKind) -> bool {
         RunEventKind::CaseEnded { result, .. } => {
             !result.verdict.needs_attention() && !matches!(result.verdict, Verdict::Skipped | Verdict::Flaky)
         }
-        _ => false,
+        RunEventKind::RunStarted { .. }
+        | RunEventKind::ClusterStarted { .. }
+        | RunEventKind::ClusterStep { .. }
+        | RunEventKind::ClusterWarning { .. }
+        | RunEventKind::ClusterReady { .. }
+        | RunEventKind::ClusterFailed { .. }
+        | RunEventKind::ClusterDeleted { .. }
+        | RunEventKind::CaseInterrupted { .. }
+        | RunEventKind::Interrupted { .. }
+        | RunEventKind::TimedOut
+        | RunEventKind::RunEnded { .. } => false,
     }
 }
 

@@ -25,9 +25,10 @@ fn check_form(message: &NodePressure) -> impl Iterator<Item = Finding> {
     let offenders = message.pod.iter().chain(&message.containers);
     let amounts = available.chain(offenders.map(|Offender { name, usage, .. }| (name.as_str(), usage)));
     amounts.map(|(name, amount)| {
-        let canonical = match message.resource {
-            Resource::Memory | Resource::EphemeralStorage => Quantity::from_bytes(amount.value()),
-            Resource::Inodes | Resource::Pids => Quantity::from_count(amount.value()),
+        let canonical = if message.resource.is_bytes() {
+            Quantity::from_bytes(amount.value())
+        } else {
+            Quantity::from_count(amount.value())
         };
         let (expected, observed) = (canonical.to_string(), amount.to_string());
         let holds = expected == observed;
@@ -107,7 +108,7 @@ fn request_or_zero(container: &Container, resource: Resource) -> Quantity {
 
 fn check_completeness(evidence: &EventEvidence<'_>, message: &NodePressure) -> Vec<Finding> {
     // Without statistics, the kubelet names no container and writes no annotations.
-    let names_containers = !matches!(message.resource, Resource::Inodes | Resource::Pids);
+    let names_containers = message.resource.is_bytes();
     if !names_containers || evidence.event.annotations.is_empty() {
         return vec![];
     }

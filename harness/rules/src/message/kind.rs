@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::EvictionMessage;
+use super::{EvictionMessage, NodePressure};
 
 /// Reason of the Evicted event and of the status of an evicted or rejected pod (`Reason` in
 /// pkg/kubelet/eviction/helpers.go).
@@ -68,6 +68,17 @@ impl fmt::Display for EvictionKind {
 }
 
 impl EvictionMessage {
+    /// Returns the message of a node-pressure eviction; `None` for one of another kind.
+    pub fn node_pressure(&self) -> Option<&NodePressure> {
+        match self {
+            Self::NodePressure(pressure) => Some(pressure),
+            Self::EmptyDirLimit { .. }
+            | Self::PodLimit { .. }
+            | Self::ContainerLimit { .. }
+            | Self::Rejected { .. } => None,
+        }
+    }
+
     /// Returns the kind of the eviction.
     pub fn kind(&self) -> EvictionKind {
         match self {

@@ -6,7 +6,7 @@ use crate::KubeletVersion;
 use crate::pod::Pod;
 use crate::quantity::Quantity;
 use crate::summary::{ContainerStats, FsStats, PodStats};
-use crate::threshold::{FsLayout, Resource, Signal};
+use crate::threshold::{FileSystem, FsLayout, Resource, Signal};
 
 /// A pod with its statistics in the Summary that an eviction is based on.
 #[derive(Clone, Copy, Debug)]
@@ -111,16 +111,14 @@ pub fn compare_with_request(
 
 /// Returns the parts that are on the signal's file system.
 fn counted_parts(signal: Signal, layout: FsLayout) -> DiskUsageParts {
-    let images = matches!(signal, Signal::ImagefsAvailable | Signal::ImagefsInodesFree);
-    let containers = matches!(signal, Signal::ContainerfsAvailable | Signal::ContainerfsInodesFree);
-    match layout {
-        FsLayout::Single => DiskUsageParts { rootfs: true, logs: true, volumes: true },
-        FsLayout::DedicatedImagefs if images || containers => {
-            DiskUsageParts { rootfs: true, logs: false, volumes: false }
-        }
-        FsLayout::DedicatedImagefs => DiskUsageParts { rootfs: false, logs: true, volumes: true },
-        FsLayout::SplitImagefs if images => DiskUsageParts { rootfs: false, logs: false, volumes: false },
-        FsLayout::SplitImagefs => DiskUsageParts { rootfs: true, logs: true, volumes: true },
+    let has = |rootfs, others| DiskUsageParts { rootfs, logs: others, volumes: others };
+    let Some(file_system) = signal.file_system() else { return has(false, false) };
+    match (layout, file_system) {
+        (FsLayout::Single, _) => has(true, true),
+        (FsLayout::DedicatedImagefs, FileSystem::Nodefs) => has(false, true),
+        (FsLayout::DedicatedImagefs, FileSystem::Imagefs | FileSystem::Containerfs) => has(true, false),
+        (FsLayout::SplitImagefs, FileSystem::Imagefs) => has(false, false),
+        (FsLayout::SplitImagefs, FileSystem::Nodefs | FileSystem::Containerfs) => has(true, true),
     }
 }
 

@@ -1,12 +1,13 @@
 //! The threshold configuration of a kubelet: `ParseThresholdConfig`.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::grace_period::{GracePeriodError, parse_grace_period};
 use super::{Signal, Threshold, ThresholdValue, ThresholdValueError, UnknownSignalError};
 use crate::KubeletVersion;
+use crate::go_duration::{GoDurationError, parse_go_duration};
 
 /// The fields of a KubeletConfiguration that define thresholds. Maps are keyed by signal name.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -209,4 +210,28 @@ fn parse_min_reclaim(signal: Signal, text: &str) -> Result<ThresholdValue, Thres
         }
         _ => Ok(value),
     }
+}
+
+/// The text is not a grace period.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum GracePeriodError {
+    /// The text is not a Go duration.
+    #[error(transparent)]
+    InvalidDuration(#[from] GoDurationError),
+    /// The duration is negative. The message is the kubelet's own.
+    #[error("invalid eviction grace period specified: {0}, must be a positive value")]
+    Negative(String),
+}
+
+/// Parses a grace period, which is a duration of Go. Accepts 0 (`parseGracePeriods` in
+/// `helpers.go`).
+///
+/// # Errors
+/// Returns an error for texts that are not a Go duration and for negative durations.
+pub fn parse_grace_period(text: &str) -> Result<Duration, GracePeriodError> {
+    let period = parse_go_duration(text)?;
+    if period.is_negative() {
+        return Err(GracePeriodError::Negative(text.to_owned()));
+    }
+    Ok(period.unsigned_abs())
 }

@@ -1,6 +1,6 @@
 //! Thresholds on containerfs, which cannot be configured: `UpdateContainerFsThresholds`.
 
-use super::{FsLayout, Signal, Threshold};
+use super::{FileSystem, FsLayout, Signal, Threshold};
 use crate::KubeletVersion;
 
 /// Thresholds of a kubelet that has detected the layout of its file systems.
@@ -32,7 +32,9 @@ pub fn update_containerfs_thresholds(
         let all = thresholds.to_vec();
         return ContainerfsThresholds { first: all.clone(), later: all, conflict: None };
     }
-    let conflict = thresholds.iter().rfind(|threshold| is_on_containerfs(threshold)).map(|threshold| {
+    let is_on_containerfs =
+        |threshold: &&Threshold| threshold.signal.file_system() == Some(FileSystem::Containerfs);
+    let conflict = thresholds.iter().rfind(is_on_containerfs).map(|threshold| {
         let kind = if threshold.grace.is_none() { "hard" } else { "soft" };
         format!("found {} for {kind} eviction. ignoring", threshold.signal)
     });
@@ -59,8 +61,4 @@ pub fn update_containerfs_thresholds(
     let first: Vec<Threshold> = overwritten.into_iter().flatten().collect();
     let later = first.iter().cloned().chain(appended).collect();
     ContainerfsThresholds { first, later, conflict }
-}
-
-fn is_on_containerfs(threshold: &Threshold) -> bool {
-    matches!(threshold.signal, Signal::ContainerfsAvailable | Signal::ContainerfsInodesFree)
 }

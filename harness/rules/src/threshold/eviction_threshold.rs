@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Observation, Signal, ThresholdValue};
+use super::{Observation, Resource, Signal, ThresholdValue};
 
 /// An eviction threshold, met while less than `value` is available.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,6 +43,5 @@ impl Threshold {
 /// Moves memory thresholds to the front, where the kubelet picks the resource to reclaim
 /// (`byEvictionPriority`). All others keep their order, which is arbitrary in the kubelet.
 pub fn sort_by_eviction_priority(thresholds: &mut [Threshold]) {
-    let memory = |signal| matches!(signal, Signal::MemoryAvailable | Signal::AllocatableMemoryAvailable);
-    thresholds.sort_by_key(|threshold| !memory(threshold.signal));
+    thresholds.sort_by_key(|threshold| threshold.signal.resource() != Resource::Memory);
 }

@@ -9,20 +9,21 @@ mod config;
 mod containerfs;
 mod eviction_threshold;
 mod fs_layout;
-mod grace_period;
 mod missing_defaults;
 mod observation;
 mod reclaim;
 mod signal;
 mod value;
 
-pub use config::{ThresholdConfig, ThresholdConfigError, parse_threshold_config, parse_threshold_config_of};
+pub use config::{
+    GracePeriodError, ThresholdConfig, ThresholdConfigError, parse_grace_period, parse_threshold_config,
+    parse_threshold_config_of,
+};
 pub use containerfs::{ContainerfsThresholds, update_containerfs_thresholds};
 pub use eviction_threshold::{Threshold, sort_by_eviction_priority};
 pub use fs_layout::FsLayout;
-pub use grace_period::{GracePeriodError, parse_grace_period};
 pub use missing_defaults::MissingDefaults;
 pub use observation::Observation;
 pub use reclaim::{ReclaimAction, reclaim_actions};
-pub use signal::{NodeCondition, Resource, Signal, UnknownSignalError};
+pub use signal::{FileSystem, NodeCondition, Resource, Signal, UnknownSignalError};
 pub use value::{ThresholdValue, ThresholdValueError};

@@ -1,7 +1,7 @@
 //! Node-level reclaim, which the kubelet tries before it evicts a pod:
 //! `buildSignalToNodeReclaimFuncs`.
 
-use super::{FsLayout, Signal};
+use super::{FileSystem, FsLayout, Signal};
 use crate::KubeletVersion;
 
 /// A way to free disk space without evicting a pod.
@@ -28,15 +28,14 @@ pub fn reclaim_actions(
         FsLayout::DedicatedImagefs => (&[], &[DeleteContainers, DeleteImages]),
         FsLayout::SplitImagefs => (&[DeleteContainers], &[DeleteImages]),
     };
-    match signal {
-        Signal::NodefsAvailable | Signal::NodefsInodesFree => nodefs,
-        Signal::ImagefsAvailable | Signal::ImagefsInodesFree => imagefs,
-        Signal::ContainerfsAvailable | Signal::ContainerfsInodesFree if version.at_least(32) => {
-            match layout {
-                FsLayout::DedicatedImagefs => imagefs,
-                FsLayout::Single | FsLayout::SplitImagefs => nodefs,
-            }
-        }
-        _ => &[],
+    match signal.file_system() {
+        Some(FileSystem::Nodefs) => nodefs,
+        Some(FileSystem::Imagefs) => imagefs,
+        Some(FileSystem::Containerfs) if !version.at_least(32) => &[],
+        Some(FileSystem::Containerfs) => match layout {
+            FsLayout::DedicatedImagefs => imagefs,
+            FsLayout::Single | FsLayout::SplitImagefs => nodefs,
+        },
+        None => &[],
     }
 }

@@ -56,6 +56,17 @@ pub enum Resource {
     Pids,
 }
 
+/// A file system that signals observe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileSystem {
+    /// That of the kubelet: volumes and logs.
+    Nodefs,
+    /// That of images.
+    Imagefs,
+    /// That of writable layers.
+    Containerfs,
+}
+
 /// A node condition that reports pressure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum NodeCondition {
@@ -106,7 +117,23 @@ impl Signal {
     pub fn exists_in(self, version: &KubeletVersion) -> bool {
         match self {
             Self::ContainerfsAvailable | Self::ContainerfsInodesFree => version.at_least(29),
-            _ => true,
+            Self::MemoryAvailable
+            | Self::AllocatableMemoryAvailable
+            | Self::NodefsAvailable
+            | Self::NodefsInodesFree
+            | Self::ImagefsAvailable
+            | Self::ImagefsInodesFree
+            | Self::PidAvailable => true,
+        }
+    }
+
+    /// Returns the file system that the signal observes; `None` for memory and process ids.
+    pub fn file_system(self) -> Option<FileSystem> {
+        match self {
+            Self::NodefsAvailable | Self::NodefsInodesFree => Some(FileSystem::Nodefs),
+            Self::ImagefsAvailable | Self::ImagefsInodesFree => Some(FileSystem::Imagefs),
+            Self::ContainerfsAvailable | Self::ContainerfsInodesFree => Some(FileSystem::Containerfs),
+            Self::MemoryAvailable | Self::AllocatableMemoryAvailable | Self::PidAvailable => None,
         }
     }
 
@@ -160,6 +187,23 @@ impl Resource {
             Self::EphemeralStorage => "ephemeral-storage",
             Self::Inodes => "inodes",
             Self::Pids => "pids",
+        }
+    }
+
+    /// Returns whether the resource is on a file system.
+    pub fn is_on_disk(self) -> bool {
+        match self {
+            Self::EphemeralStorage | Self::Inodes => true,
+            Self::Memory | Self::Pids => false,
+        }
+    }
+
+    /// Returns whether the resource is measured in bytes; otherwise inodes or processes are
+    /// counted.
+    pub fn is_bytes(self) -> bool {
+        match self {
+            Self::Memory | Self::EphemeralStorage => true,
+            Self::Inodes | Self::Pids => false,
         }
     }
 

@@ -21,11 +21,11 @@ use crate::case_runner::observation::collect::StateBefore;
 use crate::case_runner::runner::CaseRunner;
 use crate::node_access::exclusivity::Exclusivity;
 use crate::pressure::signal_status::SignalStatus;
-use crate::pressure::skip_reason::SkipReason;
 use crate::pressure::thresholds::{
     amount_beside_reservation, eviction_threshold, format_amount, hard_eviction_threshold, kube_reservation,
     overshoot, percentage, threshold_beside_reservation,
 };
+use crate::skip_reason::SkipReason;
 
 /// Taint of a node that is not ready.
 const NOT_READY_TAINT: &str = "node.kubernetes.io/not-ready";

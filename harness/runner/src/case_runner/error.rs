@@ -13,7 +13,7 @@ use crate::node_access::node_policy::PlanError;
 use crate::node_access::pressure_permits::PermitsLost;
 use crate::node_access::run_node::RunNodeError;
 use crate::pressure::host_budget::{HostError, HostTooSmall};
-use crate::pressure::skip_reason::SkipReason;
+use crate::skip_reason::SkipReason;
 
 /// Error that ends a case before its verdict.
 #[derive(Debug, thiserror::Error)]
@@ -36,6 +36,14 @@ pub(crate) enum CaseError {
     /// The API server rejected an object of the case; with the line of the case file.
     #[error("{0}")]
     ApiRejected(String),
+    /// The API server's rejection of an ephemeral container cannot be recorded.
+    #[error("failed to record the rejection of an ephemeral container of pod {pod}: {source}")]
+    Rejection {
+        /// Name of the pod.
+        pod: String,
+        /// The error.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// A command was to run in a container that does not run.
     #[error("failed to run a command in {0}: the container does not run")]
     NotRunning(String),
@@ -156,7 +164,22 @@ impl CaseError {
                 (Verdict::Inconclusive, Some(InconclusiveReason::HostUnfit))
             }
             Self::Node(NodeError::DiskFull { .. }) | Self::Skip(_) => (Verdict::Skipped, None),
-            _ => (Verdict::Error, None),
+            Self::Node(_)
+            | Self::Configure(_)
+            | Self::Stage(_)
+            | Self::Decode(_)
+            | Self::RunNode(_)
+            | Self::ApiRejected(_)
+            | Self::Rejection { .. }
+            | Self::NotRunning(_)
+            | Self::NoPodToResize(_)
+            | Self::CommandFailed { .. }
+            | Self::Unreachable(_)
+            | Self::NotReady { .. }
+            | Self::Condition { .. }
+            | Self::EndedByGuard(_)
+            | Self::PermitsLost(_)
+            | Self::Interrupted => (Verdict::Error, None),
         };
         let mut result = CaseResult::without_evidence(verdict, self.to_string());
         result.inconclusive_reason = reason;

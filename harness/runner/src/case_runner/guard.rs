@@ -192,7 +192,7 @@ impl Checks {
                 let unchecked = self.last_success.elapsed();
                 let seconds = unchecked.as_secs();
                 (self.may_cause_pressure && unchecked >= UNCHECKED_LIMIT)
-                    .then(|| format!("its node could not be checked for {seconds} s: {why}"))
+                    .then(|| format!("the node could not be checked for {seconds} s: {why}"))
             }
         }
     }
@@ -205,34 +205,34 @@ enum Harm {
     OtherPods(PressureForbidden),
     /// The node has come close to a threshold, or will until its pods have ended.
     NearThreshold { room: NodeRoom, expected_loss: u64 },
-    /// The pods took more memory or disk than the cap.
+    /// The pods use more memory or disk than the cap.
     OverCap { used: u64, cap: u64 },
-    /// The pods took more of a resource than a case may take.
+    /// The pods use more of a resource than a case may use.
     TooMany { resource: &'static str, used: u64, max: u64 },
 }
 
 impl fmt::Display for Harm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::OtherPods(forbidden) => write!(f, "it puts its node under pressure, {forbidden}"),
+            Self::OtherPods(forbidden) => write!(f, "the case puts its node under pressure, {forbidden}"),
             Self::NearThreshold { room, expected_loss } => {
                 let [memory, disk] = [room.memory, room.disk].map(|bytes| bytes / MIB);
-                write!(f, "its node came close to its thresholds: ")?;
+                write!(f, "the node came close to its thresholds: ")?;
                 write!(f, "{memory}Mi of memory and {disk}Mi of disk are left")?;
                 match expected_loss / MIB {
                     0 => Ok(()),
-                    loss => write!(f, ", and its pods may write {loss}Mi until they have ended"),
+                    loss => write!(f, ", and the pods of the case may write {loss}Mi until they have ended"),
                 }
             }
             Self::OverCap { used, cap } => {
                 let (used, cap) = (used / MIB, cap / MIB);
                 write!(
                     f,
-                    "its pods took {used}Mi of memory or disk, more than the cap of {cap}Mi (--pressure-cap)"
+                    "the pods of the case use {used}Mi of memory or disk, more than the cap of {cap}Mi (--pressure-cap)"
                 )
             }
             Self::TooMany { resource, used, max } => {
-                write!(f, "its pods took {used} {resource}, more than {max}")
+                write!(f, "the pods of the case use {used} {resource}, more than {max}")
             }
         }
     }
@@ -381,7 +381,7 @@ mod tests {
             assert_eq!(checks.reason_to_end(Ok(())), None);
             tokio::time::advance(Duration::from_secs(30)).await;
             let why = checks.reason_to_end(unknown());
-            let expected = "its node could not be checked for 30 s: no answer";
+            let expected = "the node could not be checked for 30 s: no answer";
             assert_eq!(why.as_deref(), may_cause_pressure.then_some(expected));
             let harm = Harm::TooMany { resource: "inodes", used: 2, max: 1 };
             let expected = harm.to_string();

@@ -32,7 +32,7 @@ use crate::node_setup::changes::{reversal, unused_image_bytes};
 use crate::pressure::host_budget::HostBudget;
 use crate::pressure::plan::PressurePlan;
 use crate::pressure::ramp::{Ramp, ramp, ramp_duration, ramp_to};
-use crate::pressure::skip_reason::SkipReason;
+use crate::skip_reason::SkipReason;
 
 /// Limit for the deletion of a case's namespace without progress, on a fast node.
 const NAMESPACE_DELETION_TIMEOUT: Duration = Duration::from_secs(60);
@@ -485,7 +485,10 @@ impl CaseRunner<'_> {
         let is_unexpected = match end {
             ObservationEnd::Died(_) => result.verdict == Verdict::Inconclusive,
             ObservationEnd::Deadline(_) => true,
-            _ => false,
+            ObservationEnd::Outcome
+            | ObservationEnd::Unexpected(_)
+            | ObservationEnd::Stuck
+            | ObservationEnd::Stalled => false,
         };
         if let Some(why) = end.describe_failure().filter(|_| is_unexpected && !is_explained) {
             result.why = format!("{}; {why}", result.why);

@@ -3,7 +3,7 @@
 use evictlab_case::{
     Action, ApiRequest, ContainerCommand, Name, NodeChange, ObjectKind, Step, Taint, TaintEffect,
 };
-use evictlab_cluster::kubelet_config;
+use evictlab_cluster::kubelet_config::{self, merge_fields};
 use evictlab_cluster::workload::{GracePeriod, Namespace, Placement, StageError, object_manifest};
 use evictlab_evidence::{
     ApiAnswer, CommandOutput, ContainerStatusExt, LiveState, Observations, Recorded, RecordedPod, StepAnswer,
@@ -37,7 +37,7 @@ impl CaseRunner<'_> {
                 record_answer(step.answer.as_ref(), result, observations)
             }
             Action::Node(change) => {
-                let config = &observations.kubelet_config_overrides;
+                let config = &mut observations.kubelet_config_overrides;
                 self.change_node(change, namespace, live, config).await
             }
             Action::Exec(command) => {
@@ -97,12 +97,14 @@ impl CaseRunner<'_> {
         Ok(())
     }
 
+    /// Changes the node. `config` is what the configuration of the kubelet has beside the original
+    /// one; as in a drop-in file of the kubelet (KEP-3983), the maps of a step are merged into it.
     async fn change_node(
         &self,
         change: &NodeChange,
         namespace: &Namespace,
         live: &LiveState,
-        config: &Map<String, Value>,
+        config: &mut Map<String, Value>,
     ) -> Result<(), CaseError> {
         let node = &self.run_node.node;
         match change {
@@ -115,7 +117,7 @@ impl CaseRunner<'_> {
                 for pod in live.pods.values() {
                     match namespace.evict_pod(pod.name()).await {
                         Ok(()) => {}
-                        // A pod that a PodDisruptionBudget protects stays, and one may have gone.
+                        // A pod that a PodDisruptionBudget protects (429) stays, and one may have gone.
                         Err(StageError::Rejected { status, .. }) if matches!(status.code, 404 | 429) => {}
                         Err(error) => return Err(error.into()),
                     }
@@ -125,9 +127,8 @@ impl CaseRunner<'_> {
             NodeChange::Pause => node.backend().set_paused(true).await?,
             NodeChange::Resume => node.backend().set_paused(false).await?,
             NodeChange::Configure(changes) => {
-                let mut config = config.clone();
-                config.extend((*changes).clone());
-                kubelet_config::configure(node, &config).await?;
+                merge_fields(config, changes);
+                kubelet_config::configure(node, config).await?;
             }
             NodeChange::RestartKubelet => kubelet_config::restart(node).await?,
             NodeChange::LoadImage(image) => {

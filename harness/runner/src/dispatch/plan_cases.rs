@@ -21,7 +21,7 @@ use crate::dispatch::worker::{CaseJob, FinishedCase, Worker};
 use crate::model_limits::model_limits;
 use crate::node_access::exclusivity::{Exclusivity, SharedResources, exclusivity};
 use crate::node_access::run_node::RunNode;
-use crate::pressure::skip_reason::SkipReason;
+use crate::skip_reason::SkipReason;
 
 /// Maximum number of cases that share a node.
 const MAX_CASES_PER_NODE: usize = 8;

@@ -118,21 +118,25 @@ impl Retry {
     /// Returns how to repeat a case after its try with this number, from 1.
     fn after(result: &CaseResult, number: u32) -> Option<Self> {
         match result.inconclusive_reason? {
-            InconclusiveReason::StaleStatistics if number < MAX_SPEED_TRIES => Some(Self::MoreSlowly),
+            InconclusiveReason::StaleStatistics => (number < MAX_SPEED_TRIES).then_some(Self::MoreSlowly),
             // Memory that the node freed after the measurement lowers the effective threshold; the
             // second measurement does not include it any more.
-            InconclusiveReason::ThresholdNotReached if number == 1 => Some(Self::Same),
+            InconclusiveReason::ThresholdNotReached
             // The next try finds a node without unused images.
-            InconclusiveReason::ReclaimSufficed if number == 1 => Some(Self::Same),
+            | InconclusiveReason::ReclaimSufficed
             // A race of the kubelet, which hardly loses a status twice.
-            InconclusiveReason::StatusLost if number == 1 => Some(Self::Same),
+            | InconclusiveReason::StatusLost
             // Other load of the host may have come before the trigger, or delayed a deletion.
-            InconclusiveReason::TriggerNotObserved | InconclusiveReason::ReclaimPending if number == 1 => {
-                Some(Self::Same)
-            }
+            | InconclusiveReason::TriggerNotObserved
+            | InconclusiveReason::ReclaimPending
             // Events are delivered at best effort, but hardly lost twice.
-            InconclusiveReason::EventMissing if number == 1 => Some(Self::Same),
-            _ => None,
+            | InconclusiveReason::EventMissing => (number == 1).then_some(Self::Same),
+            InconclusiveReason::KilledBeforeEviction
+            | InconclusiveReason::RejectedAtAdmission
+            | InconclusiveReason::PodNeverStarted
+            | InconclusiveReason::HostUnfit
+            | InconclusiveReason::EvidenceLost
+            | InconclusiveReason::EndNotReached => None,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Exclusivity: resources that a case does not share with other cases.
 
-use evictlab_case::{Case, PressureMechanism, PressureSignal};
+use evictlab_case::{Case, NodeSetup, PressureMechanism, PressureSignal};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -40,9 +40,18 @@ pub enum SharedResources {
 /// cases write much less than the distance to a threshold, but start hundreds of processes.
 pub fn exclusivity(case: &Case, shared: SharedResources) -> Exclusivity {
     let of_signal = |signal: PressureSignal| match signal {
-        signal if signal.is_on_disk() && shared == SharedResources::HostAndDisk => Exclusivity::Disk,
-        PressureSignal::PidAvailable if shared >= SharedResources::Host => Exclusivity::Host,
-        _ => Exclusivity::Node,
+        PressureSignal::MemoryAvailable => Exclusivity::Node,
+        PressureSignal::NodefsAvailable
+        | PressureSignal::NodefsInodesFree
+        | PressureSignal::ImagefsAvailable
+        | PressureSignal::ImagefsInodesFree => match shared {
+            SharedResources::HostAndDisk => Exclusivity::Disk,
+            SharedResources::Host | SharedResources::Nothing => Exclusivity::Node,
+        },
+        PressureSignal::PidAvailable => match shared {
+            SharedResources::HostAndDisk | SharedResources::Host => Exclusivity::Host,
+            SharedResources::Nothing => Exclusivity::Node,
+        },
     };
     match &case.pressure {
         // The copy of containerd's directory changes a shared disk.
@@ -63,14 +72,16 @@ pub fn exclusivity(case: &Case, shared: SharedResources) -> Exclusivity {
 }
 
 fn changes_node(case: &Case) -> bool {
+    // The host has the swap; the case only needs it.
+    let NodeSetup { memory, huge_pages, swap: _, capacity, unused_image, file_systems } = &case.node;
     !case.kubelet_config.is_empty()
         || !case.faults.is_empty()
         || !case.static_pods.is_empty()
-        || case.node.memory.is_some()
-        || case.node.huge_pages.is_some()
-        || !case.node.capacity.is_empty()
-        || case.node.file_systems.is_some()
-        || case.node.unused_image.is_some()
+        || memory.is_some()
+        || huge_pages.is_some()
+        || !capacity.is_empty()
+        || file_systems.is_some()
+        || unused_image.is_some()
         || case.node_changes().next().is_some()
 }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use evictlab_case::{Action, Case, PodPlacement, Pressure, PressureMechanism, PressureSignal};
+use evictlab_case::{Action, Case, NodeSetup, PodPlacement, Pressure, PressureMechanism, PressureSignal};
 use evictlab_cluster::kubelet_config::{Difference, differences};
 use evictlab_cluster::{CORDONED, ExternalNode, Node, NodeError, PressureForbidden, system_taints};
 use evictlab_rules::pod::Pod;
@@ -15,11 +15,10 @@ use serde_json::{Map, Value};
 
 use crate::node_access::pod_bounds::PodBounds;
 use crate::node_setup::images::images_of;
-use crate::pressure::amounts::Amounts;
 use crate::pressure::plan::{PressurePlan, plan_pressure};
-use crate::pressure::room::NodeRoom;
-use crate::pressure::skip_reason::SkipReason;
+use crate::pressure::room::{Amounts, NodeRoom};
 use crate::recovery::verify_recovered::{NodeBaseline, RECOVERY_PROGRESS_TIMEOUT};
+use crate::skip_reason::SkipReason;
 
 /// Maximum age of container statistics: cAdvisor updates them every 10 to 15 s.
 const MAX_STATS_AGE: Duration = Duration::from_secs(20);
@@ -181,9 +180,16 @@ impl NodePolicy {
         }
         self.check_pods(case)?;
         let Some(pressure) = &case.pressure else { return Ok(None) };
-        let shared_with = &self.external.shared_kernel_nodes;
-        if pressure.signal != PressureSignal::MemoryAvailable && !shared_with.is_empty() {
-            let signal = pressure.signal;
+        let (signal, shared_with) = (pressure.signal, &self.external.shared_kernel_nodes);
+        let is_of_kernel = match signal {
+            PressureSignal::MemoryAvailable => false,
+            PressureSignal::NodefsAvailable
+            | PressureSignal::NodefsInodesFree
+            | PressureSignal::ImagefsAvailable
+            | PressureSignal::ImagefsInodesFree
+            | PressureSignal::PidAvailable => true,
+        };
+        if is_of_kernel && !shared_with.is_empty() {
             return Err(SkipReason::SharedResource { signal, shared_with: shared_with.to_vec() });
         }
         plan_pressure(pressure, configz, summary, self.external.max_pressure_bytes).map(Some)
@@ -195,7 +201,7 @@ impl NodePolicy {
         if !changes.is_empty() {
             return Err(SkipReason::ChangesNode(changes.join(", ")));
         }
-        if case.steps.iter().any(|step| matches!(step.action, Some(Action::Exec(_)))) {
+        if case.steps.iter().any(|step| step.action.as_ref().is_some_and(runs_command)) {
             return Err(SkipReason::RunsCommands);
         }
         let requests = case.pods.iter().filter_map(|pod| self.memory_request(pod));
@@ -283,19 +289,37 @@ fn bytes(quantity: &Quantity) -> Option<u64> {
 
 /// Returns the changes of a case to its node other than pressure.
 fn node_changes(case: &Case) -> Vec<&'static str> {
+    // Huge pages and swap are those of the host, or the case is skipped.
+    let NodeSetup { memory, huge_pages: _, swap: _, capacity, unused_image, file_systems } = &case.node;
     let setup = [
-        ("memory limit", case.node.memory.is_some()),
-        ("file systems", case.node.file_systems.is_some()),
-        ("unused image", case.node.unused_image.is_some()),
-        ("extended resources", !case.node.capacity.is_empty()),
+        ("memory limit", memory.is_some()),
+        ("file systems", file_systems.is_some()),
+        ("unused image", unused_image.is_some()),
+        ("extended resources", !capacity.is_empty()),
         ("static pods", !case.static_pods.is_empty()),
     ];
     let setup = setup.into_iter().filter(|(_, stated)| *stated).map(|(name, _)| name);
     let steps = case.steps.iter().filter_map(|step| step.action.as_ref());
-    let steps = steps.filter(|action| matches!(action, Action::Node(_))).map(Action::field);
+    let steps = steps.filter(|action| changes_node(action)).map(Action::field);
     let mut changes: Vec<&str> = setup.chain(steps).collect();
     changes.dedup();
     changes
+}
+
+/// Returns whether an action changes the node.
+fn changes_node(action: &Action) -> bool {
+    match action {
+        Action::Node(_) => true,
+        Action::Api(_) | Action::ReadLogs(_) | Action::Exec(_) => false,
+    }
+}
+
+/// Returns whether an action runs a command in a container.
+fn runs_command(action: &Action) -> bool {
+    match action {
+        Action::Exec(_) => true,
+        Action::Api(_) | Action::Node(_) | Action::ReadLogs(_) => false,
+    }
 }
 
 /// Returns a requirement of the pressure that only a reconfigured kubelet meets.

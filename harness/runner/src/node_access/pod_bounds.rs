@@ -10,7 +10,7 @@ use evictlab_rules::quantity::Quantity;
 use serde::Deserialize;
 
 use crate::node_access::privilege::{container_privilege, object_privilege, patch_privilege, pod_privilege};
-use crate::pressure::amounts::Amounts;
+use crate::pressure::room::Amounts;
 
 /// Resources that a pod without limits can exhaust. Limits on them do not bound processes and
 /// inodes; the guard of a running case does.

@@ -3,7 +3,7 @@
 use evictlab_rules::quantity::MIB;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-use crate::pressure::amounts::Amounts;
+use crate::pressure::room::Amounts;
 
 /// Memory and disk that the pods of the running cases may take together by their limits.
 pub(crate) struct RoomBudget {

@@ -17,11 +17,11 @@ use crate::node_access::pressure_permits::{PermitsLost, PressurePermit, Pressure
 use crate::node_access::room_budget::{RoomBudget, RoomPermit};
 use crate::node_access::slowdown::Slowdown;
 use crate::node_access::steady_statistics::{UnsteadyError, wait_until_steady};
-use crate::pressure::skip_reason::SkipReason;
 use crate::recovery::verify_recovered::{
     NodeBaseline, RecoveryError, process_memory, verify_recovered, wait_until_pressure_ended,
     wait_until_recovered,
 };
+use crate::skip_reason::SkipReason;
 
 /// Function from an image of a case to its full name.
 pub(crate) type ImageNames = Arc<dyn Fn(&str) -> String + Send + Sync>;

@@ -1,6 +1,6 @@
 //! Changes of a node that a case states, and their reversal.
 
-use evictlab_case::{Case, NodeChange};
+use evictlab_case::{Case, NodeChange, NodeSetup};
 use evictlab_cluster::workload::{Placement, static_pod_manifest};
 use evictlab_cluster::{Node, NodeError, NodeReversal};
 use serde_json::{Value, json};
@@ -11,12 +11,13 @@ pub(crate) async fn set_up_node(
     case: &Case,
     placement: &Placement<'_>,
 ) -> Result<(), NodeError> {
-    if let Some(memory) = &case.node.memory {
+    // The runner checks huge pages and swap before, and makes the rest before the configuration.
+    let NodeSetup { memory, huge_pages: _, swap: _, capacity, unused_image: _, file_systems: _ } = &case.node;
+    if let Some(memory) = memory {
         node.backend().limit_memory(Some(memory.amount())).await?;
     }
-    if !case.node.capacity.is_empty() {
-        let capacity = case.node.capacity.iter();
-        let capacity = capacity.map(|(name, amount)| (name.clone(), json!(amount.as_str())));
+    if !capacity.is_empty() {
+        let capacity = capacity.iter().map(|(name, amount)| (name.clone(), json!(amount.as_str())));
         node.advertise(&capacity.collect()).await?;
     }
     if !case.static_pods.is_empty() {
@@ -35,14 +36,15 @@ pub(crate) fn unused_image_bytes(case: &Case) -> Option<u64> {
 /// Returns the reversal of everything that a case changes on its node in its setup and steps,
 /// except the kubelet configuration and file systems. Also applies to a case that was interrupted.
 pub(crate) fn reversal(case: &Case) -> NodeReversal {
+    let NodeSetup { memory, huge_pages: _, swap: _, capacity, unused_image, file_systems: _ } = &case.node;
     let changes = |wanted: NodeChange| case.node_changes().any(|change| *change == wanted);
     NodeReversal {
         paused: changes(NodeChange::Pause),
-        memory_limit: case.node.memory.is_some(),
+        memory_limit: memory.is_some(),
         static_pods: !case.static_pods.is_empty(),
-        taints_and_resources: case.node_changes().next().is_some() || !case.node.capacity.is_empty(),
+        taints_and_resources: case.node_changes().next().is_some() || !capacity.is_empty(),
         cordon: changes(NodeChange::Drain),
-        unused_images: case.node.unused_image.is_some(),
+        unused_images: unused_image.is_some(),
     }
 }
 

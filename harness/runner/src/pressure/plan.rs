@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::pressure::ramp::{RampTarget, ramp_target};
 use crate::pressure::signal_status::node_stats;
-use crate::pressure::skip_reason::{SkipReason, ThresholdKind};
+use crate::skip_reason::{SkipReason, ThresholdKind};
 
 /// Pressure that crosses a threshold of an external node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -166,7 +166,12 @@ fn observations(signal: case::PressureSignal, summary: &Value) -> Result<Vec<Obs
             .filter(|images| images.capacity == stated.capacity),
         Signal::ImagefsAvailable => Observation::from_node_stats(Signal::NodefsAvailable, &node)
             .filter(|nodefs| nodefs.capacity == stated.capacity),
-        _ => None,
+        Signal::AllocatableMemoryAvailable
+        | Signal::NodefsInodesFree
+        | Signal::ImagefsInodesFree
+        | Signal::ContainerfsAvailable
+        | Signal::ContainerfsInodesFree
+        | Signal::PidAvailable => None,
     };
     Ok([Some(stated), related].into_iter().flatten().collect())
 }

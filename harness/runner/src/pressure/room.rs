@@ -3,10 +3,18 @@
 use evictlab_case::PressureSignal;
 use serde_json::Value;
 
-use crate::pressure::amounts::Amounts;
 use crate::pressure::plan::nearest_threshold;
 use crate::pressure::signal_status::available;
-use crate::pressure::skip_reason::{LimitedResource, SkipReason};
+use crate::skip_reason::{LimitedResource, SkipReason};
+
+/// Amounts of memory and local ephemeral storage, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Amounts {
+    /// Memory.
+    pub memory: u64,
+    /// Local ephemeral storage.
+    pub disk: u64,
+}
 
 /// Memory and disk that pods can take before a node comes under pressure, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

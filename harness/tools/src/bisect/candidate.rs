@@ -18,17 +18,17 @@ pub struct KubeletCandidate {
     pub version: KubeletVersion,
 }
 
-/// Side of a range on which a verdict is, as git's terms `good` and `bad`.
+/// Side of a range on which a verdict is: the terms of `git bisect`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Standing {
+pub enum BisectTerm {
     /// `passed`, `flaky` or `fixed`.
     Good,
     /// `failed` or `reproduced`.
     Bad,
 }
 
-impl Standing {
+impl BisectTerm {
     /// Classifies a verdict; `None` for one that is not conclusive.
     pub fn from_verdict(verdict: Verdict) -> Option<Self> {
         match verdict {
@@ -38,7 +38,7 @@ impl Standing {
         }
     }
 
-    /// Returns the other standing.
+    /// Returns the other term.
     pub fn opposite(self) -> Self {
         match self {
             Self::Good => Self::Bad,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::candidate::Standing;
+use super::candidate::BisectTerm;
 use super::search::ProbeOutcome;
 use evictlab_judge::CaseResult;
 use evictlab_report::{ClusterFailure, Report, VerdictCollector};
@@ -22,23 +22,23 @@ impl KubeletVerdicts {
         let conclusive = self
             .results(kubelet)
             .iter()
-            .find_map(|result| Some((Standing::from_verdict(result.verdict)?, result.verdict)));
+            .find_map(|result| Some((BisectTerm::from_verdict(result.verdict)?, result.verdict)));
         match conclusive {
-            Some((standing, verdict)) => ProbeOutcome::Conclusive(standing, verdict.to_string()),
+            Some((term, verdict)) => ProbeOutcome::Conclusive(term, verdict.to_string()),
             None => ProbeOutcome::Inconclusive(self.inconclusive_reason(kubelet)),
         }
     }
 
-    /// Returns the standings of all conclusive verdicts on a kubelet, by its label.
-    pub fn standings(&self, kubelet: &str) -> Vec<Standing> {
-        self.results(kubelet).iter().filter_map(|result| Standing::from_verdict(result.verdict)).collect()
+    /// Returns the terms of all conclusive verdicts on a kubelet, by its label.
+    pub fn terms(&self, kubelet: &str) -> Vec<BisectTerm> {
+        self.results(kubelet).iter().filter_map(|result| BisectTerm::from_verdict(result.verdict)).collect()
     }
 
     /// Returns the reason of the last verdict on a kubelet that was not conclusive; without one,
     /// the reason that the kubelet has no verdict.
     pub fn inconclusive_reason(&self, kubelet: &str) -> String {
         let mut inconclusive = self.results(kubelet);
-        inconclusive.retain(|result| Standing::from_verdict(result.verdict).is_none());
+        inconclusive.retain(|result| BisectTerm::from_verdict(result.verdict).is_none());
         let describe = |result: &CaseResult| format!("{}, {}", result.verdict, result.why.trim_end());
         match &inconclusive[..] {
             [only] => describe(only),
@@ -92,7 +92,7 @@ mod tests {
         }
         assert_eq!(
             verdicts.outcome("v1.31.14"),
-            ProbeOutcome::Conclusive(Standing::Bad, "reproduced".to_owned())
+            ProbeOutcome::Conclusive(BisectTerm::Bad, "reproduced".to_owned())
         );
         assert_eq!(
             verdicts.outcome("v1.32.13"),

@@ -8,7 +8,7 @@ mod result;
 mod search;
 mod search_range;
 
-pub use candidate::{KubeletCandidate, Standing};
+pub use candidate::{BisectTerm, KubeletCandidate};
 pub use kubelet_verdicts::KubeletVerdicts;
 pub use render::render;
 pub use result::BisectResult;

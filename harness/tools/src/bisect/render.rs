@@ -29,16 +29,16 @@ fn candidate_cells(search: &KubeletSearch, index: usize) -> (String, String) {
     match &search.states[index] {
         CandidateState::Untested => {
             let verdict = match index {
-                0 => format!("given as {}", range.old_standing.label()),
+                0 => format!("given as {}", range.old_term.label()),
                 index if index + 1 == range.candidates.len() => {
-                    format!("given as {}", range.new_standing().label())
+                    format!("given as {}", range.new_term().label())
                 }
                 _ => "not needed".to_owned(),
             };
             (verdict, "not tested".to_owned())
         }
-        CandidateState::Tested { outcome: ProbeOutcome::Conclusive(standing, verdict), cluster } => {
-            (format!("{}: {verdict}", standing.label()), format!("cluster {cluster}"))
+        CandidateState::Tested { outcome: ProbeOutcome::Conclusive(term, verdict), cluster } => {
+            (format!("{}: {verdict}", term.label()), format!("cluster {cluster}"))
         }
         CandidateState::Tested { outcome: ProbeOutcome::Inconclusive(reason), cluster } => {
             (format!("skipped: {reason}"), format!("cluster {cluster}"))
@@ -53,7 +53,7 @@ fn sentence(search: &KubeletSearch, outcome: &KubeletSearchOutcome, case: &str) 
     let range = &search.range;
     let name = |index: usize| range.candidates[index].name.as_str();
     let end = range.candidates.len() - 1;
-    let (old, new) = (range.old_standing.label(), range.new_standing().label());
+    let (old, new) = (range.old_term.label(), range.new_term().label());
     match outcome {
         KubeletSearchOutcome::Found { last_old, first_new }
             if last_old + 1 == *first_new && skips_minors(range, *last_old) =>
@@ -104,7 +104,7 @@ fn skips_minors(range: &SearchRange, index: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bisect::candidate::Standing;
+    use crate::bisect::candidate::BisectTerm;
     use crate::bisect::search::tests::{binary, release};
     use crate::bisect::search_range::ordered;
 
@@ -114,10 +114,10 @@ mod tests {
         let range = ordered(binary("./kubelet", "v1.37.0"), release("v1.31.14"), between).unwrap();
         let mut search = KubeletSearch::new(range);
         let answered = |outcome| CandidateState::Tested { outcome, cluster: 1 };
-        search.states[0] = answered(ProbeOutcome::Conclusive(Standing::Bad, "reproduced".to_owned()));
+        search.states[0] = answered(ProbeOutcome::Conclusive(BisectTerm::Bad, "reproduced".to_owned()));
         search.states[1] =
             answered(ProbeOutcome::Inconclusive("inconclusive 3 times: killed | for memory\n".to_owned()));
-        search.states[2] = answered(ProbeOutcome::Conclusive(Standing::Good, "passed".to_owned()));
+        search.states[2] = answered(ProbeOutcome::Conclusive(BisectTerm::Good, "passed".to_owned()));
         search.clusters = 1;
         let outcomes = [
             KubeletSearchOutcome::Found { last_old: 0, first_new: 2 },

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::iter::repeat_with;
 
-use super::candidate::{KubeletCandidate, Standing};
+use super::candidate::{BisectTerm, KubeletCandidate};
 use super::search_range::SearchRange;
 use evictlab_cluster::MAX_KUBELET_SKEW;
 
@@ -14,7 +14,7 @@ const MAX_KUBELETS_PER_CLUSTER: usize = 5;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProbeOutcome {
     /// A conclusive verdict and its name.
-    Conclusive(Standing, String),
+    Conclusive(BisectTerm, String),
     /// No conclusive verdict in any attempt, with the reason.
     Inconclusive(String),
     /// The kubelet is not available, with the reason.
@@ -41,12 +41,12 @@ pub enum CandidateState {
 pub enum KubeletSearchOutcome {
     /// The verdict changes between two kubelets. Kubelets in between are inconclusive.
     Found {
-        /// Index of the last kubelet with the standing of the older end.
+        /// Index of the last kubelet with the term of the older end.
         last_old: usize,
-        /// Index of the first kubelet with the standing of the newer end.
+        /// Index of the first kubelet with the term of the newer end.
         first_new: usize,
     },
-    /// An end has another standing than given.
+    /// An end has another term than given.
     EndMismatch(usize),
     /// An end is inconclusive.
     EndInconclusive(usize),
@@ -111,13 +111,13 @@ impl KubeletSearch {
         }
     }
 
-    /// Returns the observed standing of a candidate, or the given one for an untested end.
-    fn standing(&self, index: usize) -> Option<Standing> {
+    /// Returns the observed term of a candidate, or the given one for an untested end.
+    fn term(&self, index: usize) -> Option<BisectTerm> {
         match &self.states[index] {
-            CandidateState::Tested { outcome: ProbeOutcome::Conclusive(standing, _), .. } => Some(*standing),
+            CandidateState::Tested { outcome: ProbeOutcome::Conclusive(term, _), .. } => Some(*term),
             CandidateState::Tested { .. } => None,
-            CandidateState::Untested if index == 0 => Some(self.range.old_standing),
-            CandidateState::Untested if index + 1 == self.states.len() => Some(self.range.new_standing()),
+            CandidateState::Untested if index == 0 => Some(self.range.old_term),
+            CandidateState::Untested if index + 1 == self.states.len() => Some(self.range.new_term()),
             CandidateState::Untested => None,
         }
     }
@@ -129,18 +129,18 @@ impl KubeletSearch {
     /// Returns the candidates for the next cluster, or the result of the search.
     fn next_step(&self) -> KubeletSearchStep {
         let end = self.states.len() - 1;
-        for (index, given) in [(0, self.range.old_standing), (end, self.range.new_standing())] {
-            match self.standing(index) {
+        for (index, given) in [(0, self.range.old_term), (end, self.range.new_term())] {
+            match self.term(index) {
                 None => return KubeletSearchStep::Done(KubeletSearchOutcome::EndInconclusive(index)),
-                Some(standing) if standing != given => {
+                Some(term) if term != given => {
                     return KubeletSearchStep::Done(KubeletSearchOutcome::EndMismatch(index));
                 }
                 Some(_) => {}
             }
         }
-        let has = |index: &usize, standing| self.standing(*index) == Some(standing);
-        let first_new = (0..=end).find(|index| has(index, self.range.new_standing())).unwrap_or(end);
-        let last_old = (0..first_new).rfind(|index| has(index, self.range.old_standing)).unwrap_or(0);
+        let has = |index: &usize, term| self.term(*index) == Some(term);
+        let first_new = (0..=end).find(|index| has(index, self.range.new_term())).unwrap_or(end);
+        let last_old = (0..first_new).rfind(|index| has(index, self.range.old_term)).unwrap_or(0);
         let inside: Vec<usize> = (last_old + 1..first_new).filter(|index| self.is_untested(*index)).collect();
         let ends: Vec<usize> =
             [last_old, first_new].into_iter().filter(|index| self.is_untested(*index)).collect();
@@ -262,8 +262,8 @@ pub(super) mod tests {
             .run(async |_, candidates: &[KubeletCandidate]| {
                 clusters.push(candidates.iter().map(|candidate| candidate.name.clone()).collect());
                 let outcome = |candidate: &KubeletCandidate| match bad(&candidate.name) {
-                    Some(true) => ProbeOutcome::Conclusive(Standing::Bad, "reproduced".to_owned()),
-                    Some(false) => ProbeOutcome::Conclusive(Standing::Good, "passed".to_owned()),
+                    Some(true) => ProbeOutcome::Conclusive(BisectTerm::Bad, "reproduced".to_owned()),
+                    Some(false) => ProbeOutcome::Conclusive(BisectTerm::Good, "passed".to_owned()),
                     None => ProbeOutcome::Inconclusive("killed for memory".to_owned()),
                 };
                 Ok::<_, Infallible>(candidates.iter().map(outcome).collect())
@@ -335,7 +335,7 @@ pub(super) mod tests {
             let outcome = |candidate: &KubeletCandidate| match candidate.version.minor {
                 31 => ProbeOutcome::Unavailable("not in Docker".to_owned()),
                 minor => ProbeOutcome::Conclusive(
-                    if minor < 31 { Standing::Bad } else { Standing::Good },
+                    if minor < 31 { BisectTerm::Bad } else { BisectTerm::Good },
                     String::new(),
                 ),
             };

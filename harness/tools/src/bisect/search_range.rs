@@ -2,21 +2,21 @@
 
 use std::cmp::Ordering;
 
-use super::candidate::{KubeletCandidate, Standing};
+use super::candidate::{BisectTerm, KubeletCandidate};
 
 /// The kubelets of a search. The verdicts at both ends are given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SearchRange {
     /// Kubelets from old to new, at least two.
     pub candidates: Vec<KubeletCandidate>,
-    /// Given standing of the oldest kubelet; the newest one has the opposite.
-    pub old_standing: Standing,
+    /// Given term of the oldest kubelet; the newest one has the opposite.
+    pub old_term: BisectTerm,
 }
 
 impl SearchRange {
-    /// Returns the given standing of the newest kubelet.
-    pub fn new_standing(&self) -> Standing {
-        self.old_standing.opposite()
+    /// Returns the given term of the newest kubelet.
+    pub fn new_term(&self) -> BisectTerm {
+        self.old_term.opposite()
     }
 }
 
@@ -66,9 +66,9 @@ pub fn ordered(
     let index =
         |end: &KubeletCandidate| all.iter().position(|other| other.name == end.name).unwrap_or_default();
     let (good_at, bad_at) = (index(&good), index(&bad));
-    let old_standing = if good_at < bad_at { Standing::Good } else { Standing::Bad };
+    let old_term = if good_at < bad_at { BisectTerm::Good } else { BisectTerm::Bad };
     let candidates = all[good_at.min(bad_at)..=good_at.max(bad_at)].to_vec();
-    Ok(SearchRange { candidates, old_standing })
+    Ok(SearchRange { candidates, old_term })
 }
 
 fn same_version(one: &KubeletCandidate, other: &KubeletCandidate) -> OrderError {
@@ -89,11 +89,11 @@ mod tests {
         let between = ["v1.36.2", "v1.30.0", "v1.37.0", "v1.37.0-rc.1", "v1.32.13"].map(release).to_vec();
         let range = ordered(release("v1.37.0"), release("v1.31.14"), between.clone()).unwrap();
         assert_eq!(names(&range), ["v1.31.14", "v1.32.13", "v1.36.2", "v1.37.0-rc.1", "v1.37.0"]);
-        assert_eq!(range.old_standing, Standing::Bad);
+        assert_eq!(range.old_term, BisectTerm::Bad);
         let range = ordered(release("v1.31.14"), release("v1.36.2"), between).unwrap();
         assert_eq!(
-            (names(&range), range.old_standing),
-            (vec!["v1.31.14", "v1.32.13", "v1.36.2"], Standing::Good)
+            (names(&range), range.old_term),
+            (vec!["v1.31.14", "v1.32.13", "v1.36.2"], BisectTerm::Good)
         );
     }
 
@@ -101,7 +101,7 @@ mod tests {
     fn keeps_the_order_of_binaries_of_one_version() {
         let [a, b, c] = ["./a", "./b", "./c"].map(|name| binary(name, "v1.33.0-alpha.1+5"));
         let range = ordered(c.clone(), a.clone(), vec![a.clone(), b.clone(), c.clone()]).unwrap();
-        assert_eq!((names(&range), range.old_standing), (vec!["./a", "./b", "./c"], Standing::Bad));
+        assert_eq!((names(&range), range.old_term), (vec!["./a", "./b", "./c"], BisectTerm::Bad));
         let error = ordered(a.clone(), c.clone(), vec![]).unwrap_err();
         assert_eq!(error, OrderError::SameVersion("./a".into(), "./c".into(), "v1.33.0-alpha.1+5".into()));
         let other = binary("./d", "v1.33.0-alpha.1+6");

@@ -307,14 +307,14 @@ mod tests {
     fn keys_of_alternatives_are_apart() {
         let named = |name: &str| sections(&crate::documents::Document::named(name).unwrap().schema());
         let events = named("events.jsonl");
-        assert_eq!(events[0].keys.iter().map(|key| key.path.as_str()).collect::<Vec<_>>(), ["at", "what"]);
+        assert_eq!(events[0].keys.iter().map(|key| key.path.as_str()).collect::<Vec<_>>(), ["at", "type"]);
         let ended = events.iter().find(|section| section.heading.as_deref() == Some("`what`: `case-ended`"));
         let key = |path: &str| ended.unwrap().keys.iter().find(|key| key.path == path).unwrap();
         assert_eq!((key("suite").form.as_str(), key("suite").required), ("string", true));
         assert_eq!(key("node").form, "string or null");
-        assert_eq!(key("judgement.checks[].holds").form, "boolean");
-        assert!(key("judgement.verdict").values.iter().any(|(value, _)| value == "reproduced"));
-        assert!(!key("judgement.phase").required);
+        assert_eq!(key("result.checks[].holds").form, "boolean");
+        assert!(key("result.verdict").values.iter().any(|(value, _)| value == "reproduced"));
+        assert!(!key("result.phase").required);
         let conclusions = named("verify");
         let fixed = conclusions
             .iter()

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use evictlab_case::{ListedCase, json_schema, output_schema};
+use evictlab_case::{ListedCase, json_schema};
 use evictlab_cluster::images::ImageCatalog;
 use evictlab_cluster::{ClusterRecord, ListedCluster, Owner, ServedCluster};
 use evictlab_evidence::{Observations, SampleDocument, StepAnswer};
@@ -11,7 +11,7 @@ use evictlab_judge::CaseResult;
 use evictlab_report::baseline::Baseline;
 use evictlab_report::{
     Comparison, Facts, History, KubeletParity, KubeletResults, ObjectHistory, ProwFinished, ProwStarted,
-    RunEvent,
+    RunEvent, output_schema,
 };
 use evictlab_runner::RunPreview;
 use serde_json::Value;
@@ -29,7 +29,7 @@ use crate::watch::NodeView;
 
 /// Version of the keys of all documents. It changes when a key is renamed or removed; the changelog
 /// has a section for each version.
-pub const FORMAT_VERSION: u32 = 3;
+pub const FORMAT_VERSION: u32 = 4;
 
 /// Name of the document that people write.
 const CASE: &str = "case";
@@ -103,9 +103,9 @@ pub const DOCUMENTS: &[Document] = &[
         schema: output_schema::<ProwFinished>,
     },
     Document {
-        name: "judgement.json",
+        name: "result.json",
         about: "Verdict of a case, with its checks and eviction messages",
-        place: "`judgement.json` of an evidence directory",
+        place: "`result.json` of an evidence directory",
         schema: output_schema::<CaseResult>,
     },
     Document {

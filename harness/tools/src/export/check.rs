@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use evictlab_case::positions::PathSegment;
 use evictlab_case::yaml_path;
 use evictlab_case::{Case, LoadedCase, NodeSetup, PressureMechanism, PressureSignal, Problem};
-use evictlab_cluster::SkewError;
+use evictlab_cluster::{SkewError, skew_policy};
 
 use super::images::{NamedImage, images};
 
@@ -45,8 +45,8 @@ pub enum ExportError {
     Skew(#[from] SkewError),
     /// The kubelets cannot share a control plane.
     #[error(
-        "failed to export {}: they need {clusters} clusters, and an export has one: an API server supports kubelets up to three minors older\nhelp: export the case for each kubelet",
-        .kubelets.join(", ")
+        "failed to export {}: they need {clusters} clusters, and an export has one: {}\nhelp: export the case for each kubelet",
+        .kubelets.join(", "), skew_policy()
     )]
     SeveralClusters {
         /// Number of clusters.

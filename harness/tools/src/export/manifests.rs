@@ -13,9 +13,11 @@ use evictlab_cluster::workload::{Placement, object_manifest, pod_manifest};
 use evictlab_runner::pressure::Ramp;
 
 /// A variable in a container's command that Kubernetes expands: `$(STEP)`.
-static EXPANSION: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\$\(([A-Z_]+)\)").ok());
+static EXPANSION: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"\$\(([A-Z_]+)\)").expect("the pattern is valid"));
 /// A variable that a shell expands: `$STEP`, `${STEP}`.
-static SHELL_VARIABLE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\$\{?([A-Z_]+)").ok());
+static SHELL_VARIABLE: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"\$\{?([A-Z_]+)").expect("the pattern is valid"));
 
 /// Names and values of the variables of a case.
 pub(crate) type RampVariables = [(&'static str, String)];
@@ -114,7 +116,7 @@ fn add_shell_variables(container: &mut Map<String, Value>, variables: &RampVaria
         ["command", "args"].into_iter().filter_map(|field| container.get(field)?.as_array()).flatten();
     let read: BTreeSet<&str> = texts
         .filter_map(Value::as_str)
-        .flat_map(|text| SHELL_VARIABLE.iter().flat_map(|read| read.captures_iter(text)))
+        .flat_map(|text| SHELL_VARIABLE.captures_iter(text))
         .filter_map(|found| Some(found.get(1)?.as_str()))
         .collect();
     let mut all: Vec<Value> = variables
@@ -132,8 +134,7 @@ fn add_shell_variables(container: &mut Map<String, Value>, variables: &RampVaria
 pub(crate) fn expand_variables(value: &mut Value, variables: &RampVariables) {
     match value {
         Value::String(text) => {
-            let Some(expanded) = &*EXPANSION else { return };
-            *text = expanded
+            *text = EXPANSION
                 .replace_all(text, |found: &regex::Captures<'_>| {
                     let number = variables.iter().find(|(name, _)| *name == &found[1]);
                     number.map_or_else(|| found[0].to_owned(), |(_, number)| number.clone())

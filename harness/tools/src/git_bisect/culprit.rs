@@ -1,5 +1,7 @@
 //! The commit that a search has found, with its pull request.
 
+use std::sync::LazyLock;
+
 use regex::Regex;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -44,20 +46,21 @@ impl Culprit {
 /// Returns the number of the pull request that a message names: `Merge pull request #1 from`, or
 /// `(#1)` at the end of the subject of a squashed one.
 fn pull_request(commit: &Commit) -> Option<String> {
-    let first = |pattern: &str, text: &str| {
-        let found = Regex::new(pattern).ok()?.captures(text)?;
-        Some(found[1].to_owned())
-    };
-    first(r"(?m)^Merge pull request #(\d+)\b", &commit.message)
-        .or_else(|| first(r"\(#(\d+)\)$", &commit.subject))
+    static MERGED: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"(?m)^Merge pull request #(\d+)\b").expect("the pattern is valid"));
+    static SQUASHED: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"\(#(\d+)\)$").expect("the pattern is valid"));
+    let found = MERGED.captures(&commit.message).or_else(|| SQUASHED.captures(&commit.subject))?;
+    Some(found[1].to_owned())
 }
 
 /// Returns the link to a pull request on GitHub, or `#1` on other hosts.
 fn link(number: &str, remote: Option<&str>) -> String {
-    let repository = remote.and_then(|remote| {
-        let pattern = Regex::new(r"(?:^|[/@.])github\.com[:/]/?([\w.-]+/[\w.-]+?)(?:\.git)?/?$").ok()?;
-        Some(pattern.captures(remote)?[1].to_owned())
+    static REPOSITORY: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"(?:^|[/@.])github\.com[:/]/?([\w.-]+/[\w.-]+?)(?:\.git)?/?$")
+            .expect("the pattern is valid")
     });
+    let repository = remote.and_then(|remote| Some(REPOSITORY.captures(remote)?[1].to_owned()));
     match repository {
         Some(repository) => format!("https://github.com/{repository}/pull/{number}"),
         None => format!("#{number}"),

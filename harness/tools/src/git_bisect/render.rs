@@ -10,7 +10,7 @@ use super::repository::{Commit, short};
 use super::search::{CommitSearch, CommitSearchOutcome, remaining_tests};
 use super::search_file::{CommitResult, TestedCommit};
 use super::tries::{BadIf, Tries};
-use crate::bisect::Standing;
+use crate::bisect::BisectTerm;
 
 /// Note of a search whose kubelets were modelled.
 const MODELLED: &str = "The kubelets were modelled by the versions that they report: a change of code that does not change the version has no effect. `--backend kind` runs the kubelets themselves.";
@@ -18,15 +18,15 @@ const MODELLED: &str = "The kubelets were modelled by the versions that they rep
 /// Returns the line that announces the test of a commit; `left`: the number of untested commits.
 pub(super) fn progress(search: &CommitSearch, commit: &Commit, left: usize) -> String {
     let name = format!("{} {}", short(&commit.id), commit.subject);
-    let standing = match &commit.id {
-        id if *id == search.old => search.old_standing,
-        id if *id == search.new => search.old_standing.opposite(),
+    let term = match &commit.id {
+        id if *id == search.old => search.old_term,
+        id if *id == search.new => search.old_term.opposite(),
         _ => {
             let steps = count(remaining_tests(left) as usize, "step");
             return format!("{} left, about {steps}: {name}", count(left, "commit"));
         }
     };
-    format!("given as {}: {name}", standing.label())
+    format!("given as {}: {name}", term.label())
 }
 
 /// Returns a table of the tested commits, the result in a sentence, and its confidence. `culprit`:
@@ -58,9 +58,9 @@ pub fn render(search: &CommitSearch, outcome: &CommitSearchOutcome, culprit: Opt
 
 fn cells(tested: &TestedCommit) -> [String; 4] {
     let result = match &tested.result {
-        CommitResult::Judged { standing, tries: Tries { good, bad } } => match good + bad {
-            1 => standing.label().to_owned(),
-            all => format!("{}: {bad} of {all} tries bad", standing.label()),
+        CommitResult::Conclusive { term, tries: Tries { good, bad } } => match good + bad {
+            1 => term.label().to_owned(),
+            all => format!("{}: {bad} of {all} tries bad", term.label()),
         },
         CommitResult::NotBuilt(reason) | CommitResult::Inconclusive(reason) => {
             format!("skipped: {reason}")
@@ -73,20 +73,20 @@ fn cells(tested: &TestedCommit) -> [String; 4] {
 fn sentence(search: &CommitSearch, outcome: &CommitSearchOutcome) -> String {
     let case = &search.file.options.case;
     let (old, new) = (short(&search.old), short(&search.new));
-    let new_standing = search.old_standing.opposite().label();
+    let new_term = search.old_term.opposite().label();
     match outcome {
         CommitSearchOutcome::Found(commit) => {
-            format!("**{}** is the first commit on which {case} is {new_standing}.", short(commit))
+            format!("**{}** is the first commit on which {case} is {new_term}.", short(commit))
         }
         CommitSearchOutcome::OneOf(commits) => {
             let names: Vec<&str> = commits.iter().map(|commit| short(commit)).collect();
             let names = names.join("**, **");
             format!(
-                "The first commit on which {case} is {new_standing} is one of **{names}**: all of them but the last were skipped."
+                "The first commit on which {case} is {new_term} is one of **{names}**: all of them but the last were skipped."
             )
         }
         CommitSearchOutcome::EndMismatch(end) => {
-            let given = if *end == search.old { search.old_standing } else { search.old_standing.opposite() };
+            let given = if *end == search.old { search.old_term } else { search.old_term.opposite() };
             let (given, found) = (given.label(), given.opposite().label());
             format!(
                 "{} was given as {given} and is {found}: no search is possible between {old} and {new}.",
@@ -104,13 +104,13 @@ fn confidence(search: &CommitSearch) -> String {
     let estimate = search.confidence();
     let options = &search.file.options;
     let uncertain = match options.bad_if {
-        BadIf::Any => Standing::Bad,
-        BadIf::All => Standing::Good,
+        BadIf::Any => BisectTerm::Bad,
+        BadIf::All => BisectTerm::Good,
     };
-    let (standing, other) = (uncertain.label(), uncertain.opposite().label());
+    let (term, other) = (uncertain.label(), uncertain.opposite().label());
     let missed = (1.0 - estimate.confidence) * 100.0;
     format!(
-        "Confidence: {:.1} %. {} of {} of {standing} commits had a {standing} verdict, so such a try is {standing} with probability p = {:.2} (rule of succession). A {standing} commit is mistaken for a {other} one with probability (1 - p)^{} = {missed:.1} %; more `--tries` make this less likely.",
+        "Confidence: {:.1} %. {} of {} of {term} commits had a {term} verdict, so such a try is {term} with probability p = {:.2} (rule of succession). A {term} commit is mistaken for a {other} one with probability (1 - p)^{} = {missed:.1} %; more `--tries` make this less likely.",
         estimate.confidence * 100.0,
         estimate.agreeing,
         count(estimate.tries as usize, "try"),
@@ -151,18 +151,18 @@ mod tests {
             bad_if: BadIf::Any,
             first_parent: false,
         };
-        let judged = |standing, good, bad| CommitResult::Judged { standing, tries: Tries { good, bad } };
+        let conclusive = |term, good, bad| CommitResult::Conclusive { term, tries: Tries { good, bad } };
         let mut file = SearchFile::new(options);
         file.builds = 5;
         file.tested = vec![
-            tested('9', Some("v1.33.0"), judged(Standing::Bad, 0, 2)),
-            tested('1', Some("v1.32.0"), judged(Standing::Good, 2, 0)),
+            tested('9', Some("v1.33.0"), conclusive(BisectTerm::Bad, 0, 2)),
+            tested('1', Some("v1.32.0"), conclusive(BisectTerm::Good, 2, 0)),
             tested(
                 '5',
                 None,
                 CommitResult::NotBuilt("the build ended with exit status: 2: a | b".to_owned()),
             ),
-            tested('6', Some("v1.33.0"), judged(Standing::Bad, 1, 1)),
+            tested('6', Some("v1.33.0"), conclusive(BisectTerm::Bad, 1, 1)),
             tested(
                 '3',
                 Some("v1.32.0"),
@@ -170,7 +170,7 @@ mod tests {
             ),
         ];
         let repository = Repository::at("/src/.git".as_ref());
-        CommitSearch { repository, file, old: id('1'), new: id('9'), old_standing: Standing::Good }
+        CommitSearch { repository, file, old: id('1'), new: id('9'), old_term: BisectTerm::Good }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::repository::{GitError, Repository, RevisionNames};
 use super::search_file::{CommitResult, SearchFile, TestedCommit};
 use super::tries::{Confidence, Tries};
-use crate::bisect::Standing;
+use crate::bisect::BisectTerm;
 
 /// Fractional part of the golden ratio: its multiples are spread evenly.
 const GOLDEN_RATIO: f64 = 0.618_033_988_75;
@@ -19,8 +19,8 @@ pub struct CommitSearch {
     pub old: String,
     /// Id of the newer end.
     pub new: String,
-    /// Given standing of the older end; the newer one has the opposite.
-    pub old_standing: Standing,
+    /// Given term of the older end; the newer one has the opposite.
+    pub old_term: BisectTerm,
 }
 
 /// The next step of a search.
@@ -40,11 +40,11 @@ pub(super) enum CommitSearchStep {
 /// Outcome of a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CommitSearchOutcome {
-    /// The first commit with the standing of the newer end.
+    /// The first commit with the term of the newer end.
     Found(String),
     /// The first commit is one of these; all but the last were skipped.
     OneOf(Vec<String>),
-    /// An end has another standing than given.
+    /// An end has another term than given.
     EndMismatch(String),
     /// An end was skipped.
     EndSkipped(String),
@@ -60,10 +60,10 @@ impl CommitSearch {
     pub fn new(repository: Repository, file: SearchFile, names: RevisionNames<'_>) -> Result<Self, GitError> {
         let (good, bad) = (file.options.good.clone(), file.options.bad.clone());
         if repository.is_ancestor(&good, &bad)? {
-            return Ok(Self { repository, file, old: good, new: bad, old_standing: Standing::Good });
+            return Ok(Self { repository, file, old: good, new: bad, old_term: BisectTerm::Good });
         }
         if repository.is_ancestor(&bad, &good)? {
-            return Ok(Self { repository, file, old: bad, new: good, old_standing: Standing::Bad });
+            return Ok(Self { repository, file, old: bad, new: good, old_term: BisectTerm::Bad });
         }
         Err(repository.unrelated(names))
     }
@@ -74,7 +74,7 @@ impl CommitSearch {
     /// # Errors
     /// git fails.
     pub(super) fn next_step(&self) -> Result<CommitSearchStep, GitError> {
-        let ends = [(&self.new, self.old_standing.opposite()), (&self.old, self.old_standing)];
+        let ends = [(&self.new, self.old_term.opposite()), (&self.old, self.old_term)];
         for (end, expected) in ends {
             match self.result(end) {
                 None => {
@@ -83,13 +83,13 @@ impl CommitSearch {
                         left: self.candidates()?.len(),
                     });
                 }
-                Some(CommitResult::Judged { standing, .. }) if *standing != expected => {
+                Some(CommitResult::Conclusive { term, .. }) if *term != expected => {
                     return Ok(CommitSearchStep::Done(CommitSearchOutcome::EndMismatch(end.clone())));
                 }
                 Some(CommitResult::Inconclusive(_)) => {
                     return Ok(CommitSearchStep::Done(CommitSearchOutcome::EndSkipped(end.clone())));
                 }
-                Some(CommitResult::Judged { .. } | CommitResult::NotBuilt(_)) => {}
+                Some(CommitResult::Conclusive { .. } | CommitResult::NotBuilt(_)) => {}
             }
         }
         let is_not_built = |end: &&String| matches!(self.result(end), Some(CommitResult::NotBuilt(_)));
@@ -100,7 +100,7 @@ impl CommitSearch {
         }
     }
 
-    /// Returns the next step between two ends with the given standings.
+    /// Returns the next step between two ends with the given terms.
     fn next_between(&self) -> Result<CommitSearchStep, GitError> {
         let candidates = self.candidates()?;
         let known_new = self.earliest_known_new().to_owned();
@@ -120,20 +120,20 @@ impl CommitSearch {
     /// Returns the commits that may be the result besides [`Self::earliest_known_new`], the best to
     /// test first.
     fn candidates(&self) -> Result<Vec<String>, GitError> {
-        let of_old = self.with_standing(self.old_standing).map(|tested| tested.commit.as_str());
+        let of_old = self.with_term(self.old_term).map(|tested| tested.commit.as_str());
         let old: Vec<&str> = of_old.chain([self.old.as_str()]).collect();
         self.repository.candidates(self.earliest_known_new(), &old, self.file.options.first_parent)
     }
 
-    /// Returns the oldest commit that is known to have the standing of the newer end; the newer end
+    /// Returns the oldest commit that is known to have the term of the newer end; the newer end
     /// itself if none was tested. Each tested one is an ancestor of the one before.
     fn earliest_known_new(&self) -> &str {
-        let of_new = self.with_standing(self.old_standing.opposite()).last();
+        let of_new = self.with_term(self.old_term.opposite()).last();
         of_new.map_or(&self.new, |tested| &tested.commit)
     }
 
-    fn with_standing(&self, standing: Standing) -> impl Iterator<Item = &TestedCommit> {
-        self.file.tested.iter().filter(move |tested| tested.standing() == Some(standing))
+    fn with_term(&self, term: BisectTerm) -> impl Iterator<Item = &TestedCommit> {
+        self.file.tested.iter().filter(move |tested| tested.term() == Some(term))
     }
 
     fn result(&self, commit: &str) -> Option<&CommitResult> {
@@ -142,11 +142,11 @@ impl CommitSearch {
 
     /// Returns the confidence in the outcome.
     pub fn confidence(&self) -> Confidence {
-        let judged = |tested: &TestedCommit| match tested.result {
-            CommitResult::Judged { standing, tries } => Some((standing, tries)),
+        let conclusive = |tested: &TestedCommit| match tested.result {
+            CommitResult::Conclusive { term, tries } => Some((term, tries)),
             CommitResult::NotBuilt(_) | CommitResult::Inconclusive(_) => None,
         };
-        let tested: Vec<(Standing, Tries)> = self.file.tested.iter().filter_map(judged).collect();
+        let tested: Vec<(BisectTerm, Tries)> = self.file.tested.iter().filter_map(conclusive).collect();
         Confidence::estimate(&tested, self.file.options.tries, self.file.options.bad_if)
     }
 }

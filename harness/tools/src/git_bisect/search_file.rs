@@ -11,13 +11,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::tries::{BadIf, Tries};
-use crate::bisect::Standing;
+use crate::bisect::BisectTerm;
 
 /// Name of the file in the run directory.
 const FILE: &str = "bisect.json";
 
-/// Version of the file format.
-const VERSION: u32 = 1;
+/// Version of the file format. Files of older versions are read.
+const VERSION: u32 = 2;
 
 /// Options of a search.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -63,10 +63,12 @@ pub struct TestedCommit {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CommitResult {
-    /// It has a standing.
-    Judged {
-        /// The standing.
-        standing: Standing,
+    /// It is good or bad.
+    #[serde(alias = "judged")]
+    Conclusive {
+        /// Good or bad.
+        #[serde(alias = "standing")]
+        term: BisectTerm,
         /// Its conclusive tries.
         tries: Tries,
     },
@@ -77,10 +79,10 @@ pub enum CommitResult {
 }
 
 impl TestedCommit {
-    /// Standing of the commit; `None` if it was skipped.
-    pub fn standing(&self) -> Option<Standing> {
+    /// Returns whether the commit is good or bad; `None` if it was skipped.
+    pub fn term(&self) -> Option<BisectTerm> {
         match self.result {
-            CommitResult::Judged { standing, .. } => Some(standing),
+            CommitResult::Conclusive { term, .. } => Some(term),
             CommitResult::NotBuilt(_) | CommitResult::Inconclusive(_) => None,
         }
     }
@@ -90,7 +92,7 @@ impl TestedCommit {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SearchFile {
-    /// Version of the file format, 1.
+    /// Version of the file format, 2.
     version: u32,
     /// Options of the search.
     pub options: SearchOptions,
@@ -204,10 +206,11 @@ impl SearchFile {
             _ => not_a_search(format!("failed to read {FILE}: {error}")),
         })?;
         let invalid = |error: serde_json::Error| not_a_search(format!("failed to read {FILE}: {error}"));
-        let found: Self = serde_json::from_slice(&text).map_err(invalid)?;
-        if found.version != VERSION {
+        let mut found: Self = serde_json::from_slice(&text).map_err(invalid)?;
+        if !(1..=VERSION).contains(&found.version) {
             return Err(not_a_search(format!("{FILE} has version {}, not {VERSION}", found.version)));
         }
+        found.version = VERSION;
         // The directory may be a stranger's, and git reads the ids as arguments.
         if let Some(other) = found.tested.iter().find(|tested| !is_commit_id(&tested.commit)) {
             return Err(not_a_search(format!("{FILE} has {:?} for the id of a commit", other.commit)));
@@ -314,6 +317,15 @@ mod tests {
     }
 
     #[test]
+    fn results_of_version_1_are_read() {
+        let text = r#"{"judged": {"standing": "bad", "tries": {"good": 1, "bad": 2}}}"#;
+        let expected = CommitResult::Conclusive { term: BisectTerm::Bad, tries: Tries { good: 1, bad: 2 } };
+        assert_eq!(serde_json::from_str::<CommitResult>(text).unwrap(), expected);
+        let written = serde_json::to_string(&expected).unwrap();
+        assert_eq!(written, r#"{"conclusive":{"term":"bad","tries":{"good":1,"bad":2}}}"#);
+    }
+
+    #[test]
     fn only_the_same_search_is_resumed() {
         let folder = tempfile::tempdir().unwrap();
         let options = SearchOptions {
@@ -338,7 +350,10 @@ mod tests {
             result: CommitResult::NotBuilt("exit status 2".to_owned()),
         });
         file.write(folder.path()).unwrap();
-        assert_eq!(SearchFile::resume(folder.path(), &options).unwrap(), file);
+        for version in [1, VERSION] {
+            SearchFile { version, ..file.clone() }.write(folder.path()).unwrap();
+            assert_eq!(SearchFile::resume(folder.path(), &options).unwrap(), file);
+        }
         file.tested[0].commit = "--output=/tmp/file".to_owned();
         file.write(folder.path()).unwrap();
         let error = SearchFile::resume(folder.path(), &options).unwrap_err().to_string();

@@ -119,10 +119,10 @@ impl<B: CommitBackend> CommitSearchRun<B> {
         // The cluster of the worker may be another one.
         self.write_file()?;
         let verdicts = verdicts?;
-        let tries = Tries::count(&verdicts.standings(&kubelet.label));
+        let tries = Tries::count(&verdicts.terms(&kubelet.label));
         let options = &self.search.file.options;
-        Ok(match tries.standing(options.tries, options.bad_if) {
-            Some(standing) => CommitResult::Judged { standing, tries },
+        Ok(match tries.term(options.tries, options.bad_if) {
+            Some(term) => CommitResult::Conclusive { term, tries },
             None => CommitResult::Inconclusive(verdicts.inconclusive_reason(&kubelet.label)),
         })
     }

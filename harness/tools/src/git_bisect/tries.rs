@@ -1,9 +1,9 @@
-//! The tries of a commit: which standing they give it, and how sure it is.
+//! The tries of a commit: which term they give it, and how sure it is.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::bisect::Standing;
+use crate::bisect::BisectTerm;
 
 /// The number of tries with a bad verdict that makes a commit bad.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -25,21 +25,21 @@ pub struct Tries {
 }
 
 impl Tries {
-    /// Counts standings.
-    pub fn count(standings: &[Standing]) -> Self {
-        let bad = standings.iter().filter(|standing| **standing == Standing::Bad).count() as u32;
-        Self { good: standings.len() as u32 - bad, bad }
+    /// Counts terms.
+    pub fn count(terms: &[BisectTerm]) -> Self {
+        let bad = terms.iter().filter(|term| **term == BisectTerm::Bad).count() as u32;
+        Self { good: terms.len() as u32 - bad, bad }
     }
 
-    /// Returns the standing of the commit; `None` if tries are missing that could change it.
+    /// Returns the term of the commit; `None` if tries are missing that could change it.
     /// `needed`: number of conclusive tries.
-    pub fn standing(self, needed: u32, bad_if: BadIf) -> Option<Standing> {
+    pub fn term(self, needed: u32, bad_if: BadIf) -> Option<BisectTerm> {
         let is_complete = self.good + self.bad >= needed;
         match bad_if {
-            BadIf::Any if self.bad > 0 => Some(Standing::Bad),
-            BadIf::Any => is_complete.then_some(Standing::Good),
-            BadIf::All if self.good > 0 => Some(Standing::Good),
-            BadIf::All => is_complete.then_some(Standing::Bad),
+            BadIf::Any if self.bad > 0 => Some(BisectTerm::Bad),
+            BadIf::Any => is_complete.then_some(BisectTerm::Good),
+            BadIf::All if self.good > 0 => Some(BisectTerm::Good),
+            BadIf::All => is_complete.then_some(BisectTerm::Bad),
         }
     }
 }
@@ -60,23 +60,23 @@ pub struct Confidence {
 }
 
 impl Confidence {
-    /// Estimates the confidence from the tries of all commits with a standing.
+    /// Estimates the confidence from the tries of all commits with a term.
     ///
     /// With [`BadIf::Any`], a wrong search has called a bad commit good next to the result: all its
     /// tries were good. If a try of a bad commit is bad with probability `p`, this happens with
     /// probability `(1 - p)^tries`. With [`BadIf::All`], the same applies to a good commit whose
     /// tries were all bad. `p` is estimated by the rule of succession, `(k + 1) / (n + 2)`.
-    pub fn estimate(tested: &[(Standing, Tries)], tries_per_commit: u32, bad_if: BadIf) -> Self {
+    pub fn estimate(tested: &[(BisectTerm, Tries)], tries_per_commit: u32, bad_if: BadIf) -> Self {
         let uncertain = match bad_if {
-            BadIf::Any => Standing::Bad,
-            BadIf::All => Standing::Good,
+            BadIf::Any => BisectTerm::Bad,
+            BadIf::All => BisectTerm::Good,
         };
         let (mut tries, mut agreeing) = (0, 0);
-        for (_, of_commit) in tested.iter().filter(|(standing, _)| *standing == uncertain) {
+        for (_, of_commit) in tested.iter().filter(|(term, _)| *term == uncertain) {
             tries += of_commit.good + of_commit.bad;
             agreeing += match uncertain {
-                Standing::Bad => of_commit.bad,
-                Standing::Good => of_commit.good,
+                BisectTerm::Bad => of_commit.bad,
+                BisectTerm::Good => of_commit.good,
             };
         }
         let rate = f64::from(agreeing + 1) / f64::from(tries + 2);
@@ -90,9 +90,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_standing_needs_the_tries_that_could_change_it() {
-        let (good, bad) = (Some(Standing::Good), Some(Standing::Bad));
-        // Good tries, bad tries, standing if any is bad, standing if all are bad; of 3.
+    fn a_term_needs_the_tries_that_could_change_it() {
+        let (good, bad) = (Some(BisectTerm::Good), Some(BisectTerm::Bad));
+        // Good tries, bad tries, term if any is bad, term if all are bad; of 3.
         let rows = [
             (3, 0, good, good),
             (2, 1, bad, good),
@@ -104,11 +104,7 @@ mod tests {
         ];
         for (of_good, of_bad, any, all) in rows {
             let tries = Tries { good: of_good, bad: of_bad };
-            assert_eq!(
-                (tries.standing(3, BadIf::Any), tries.standing(3, BadIf::All)),
-                (any, all),
-                "{tries:?}"
-            );
+            assert_eq!((tries.term(3, BadIf::Any), tries.term(3, BadIf::All)), (any, all), "{tries:?}");
         }
     }
 
@@ -116,10 +112,10 @@ mod tests {
     fn the_confidence_grows_with_the_rate_and_the_tries() {
         let tries = |good, bad| Tries { good, bad };
         let tested = [
-            (Standing::Good, tries(4, 0)),
-            (Standing::Bad, tries(2, 2)),
-            (Standing::Bad, tries(1, 3)),
-            (Standing::Good, tries(4, 0)),
+            (BisectTerm::Good, tries(4, 0)),
+            (BisectTerm::Bad, tries(2, 2)),
+            (BisectTerm::Bad, tries(1, 3)),
+            (BisectTerm::Good, tries(4, 0)),
         ];
         let estimate = Confidence::estimate(&tested, 4, BadIf::Any);
         assert_eq!((estimate.tries, estimate.agreeing, estimate.rate), (8, 5, 0.6));

@@ -2,7 +2,7 @@
 
 use evictlab_cluster::workload::{api_resource, kind_and_name};
 use evictlab_cluster::{ClusterClient, JobName};
-use kube::api::{DynamicObject, PostParams};
+use kube::api::{ApiResource, DynamicObject, PostParams};
 use kube::{Api, Client};
 use serde_json::Value;
 
@@ -24,10 +24,13 @@ pub async fn apply(
         let typed: DynamicObject = serde_json::from_value(object.clone()).map_err(|source| {
             JobError::api(format!("create {description}"), kube::Error::SerdeError(source))
         })?;
-        let answer = api_of(&cluster.client, object).create(&PostParams::default(), &typed).await;
+        let is_namespace = typed.types.as_ref().is_some_and(|types| types.kind == "Namespace");
+        let namespace = typed.metadata.namespace.as_deref();
+        let api = api_of(&cluster.client, namespace, &api_resource(object));
+        let answer = api.create(&PostParams::default(), &typed).await;
         match answer {
             Ok(_) => created(&description),
-            Err(kube::Error::Api(status)) if status.code == 409 && object["kind"] == "Namespace" => {}
+            Err(kube::Error::Api(status)) if status.code == 409 && is_namespace => {}
             Err(kube::Error::Api(status)) if status.code == 409 => {
                 return Err(JobError::Exists { object: description, job: job.clone() });
             }
@@ -42,10 +45,9 @@ fn describe(object: &Value) -> String {
     format!("{kind} {name}")
 }
 
-fn api_of(client: &Client, object: &Value) -> Api<DynamicObject> {
-    let resource = api_resource(object);
-    match object["metadata"]["namespace"].as_str() {
-        Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
-        None => Api::all_with(client.clone(), &resource),
+fn api_of(client: &Client, namespace: Option<&str>, resource: &ApiResource) -> Api<DynamicObject> {
+    match namespace {
+        Some(namespace) => Api::namespaced_with(client.clone(), namespace, resource),
+        None => Api::all_with(client.clone(), resource),
     }
 }

@@ -11,7 +11,7 @@ use super::error::JobError;
 /// request is not progress, and is part of the error.
 ///
 /// # Errors
-/// What remains has not changed for `timeout`.
+/// The remaining objects have not changed for `timeout`.
 pub(super) async fn wait_until_gone(
     job: &JobName,
     timeout: Duration,

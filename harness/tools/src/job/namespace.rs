@@ -205,13 +205,11 @@ mod tests {
         let service = tower::service_fn(move |request: http::Request<Body>| {
             let (path, is_get) = (request.uri().path(), request.method() == http::Method::GET);
             let is_metrics = path.starts_with("/apis/metrics.k8s.io/");
-            // The deletion of the namespace finds that it is gone.
-            let status = if is_metrics {
-                503
-            } else if is_get {
-                200
-            } else {
-                404
+            let status = match (is_metrics, is_get) {
+                (true, _) => 503,
+                (false, true) => 200,
+                // The deletion of the namespace finds that it is gone.
+                (false, false) => 404,
             };
             let body = match status {
                 200 => answer(path),

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::context::ComparedKubelet;
-use crate::bisect::Standing;
+use crate::bisect::BisectTerm;
 use evictlab_judge::CaseResult;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -46,20 +46,20 @@ pub struct VerifyResult {
 impl Conclusion {
     /// Compares the results; `None` for a kubelet without a result.
     pub fn new(sides: [&ComparedKubelet; 2], results: [Option<&CaseResult>; 2]) -> Self {
-        let standing = |place: usize| {
+        let term = |place: usize| {
             let Some(result) = results[place] else {
                 return Err(format!("the case was not run on {}", sides[place]));
             };
-            Standing::from_verdict(result.verdict)
+            BisectTerm::from_verdict(result.verdict)
                 .ok_or_else(|| format!("{} on {}: {}", result.verdict, sides[place], result.why.trim_end()))
         };
         let bug = || results.iter().flatten().find_map(|result| result.known_bug.clone());
-        match (standing(0), standing(1)) {
+        match (term(0), term(1)) {
             (Err(reason), _) | (_, Err(reason)) => Self::Inconclusive(reason),
-            (Ok(Standing::Bad), Ok(Standing::Good)) => Self::Fixed(bug()),
-            (Ok(Standing::Good), Ok(Standing::Bad)) => Self::Regressed,
-            (Ok(Standing::Good), Ok(Standing::Good)) => Self::Good,
-            (Ok(Standing::Bad), Ok(Standing::Bad)) => Self::Bad(bug()),
+            (Ok(BisectTerm::Bad), Ok(BisectTerm::Good)) => Self::Fixed(bug()),
+            (Ok(BisectTerm::Good), Ok(BisectTerm::Bad)) => Self::Regressed,
+            (Ok(BisectTerm::Good), Ok(BisectTerm::Good)) => Self::Good,
+            (Ok(BisectTerm::Bad), Ok(BisectTerm::Bad)) => Self::Bad(bug()),
         }
     }
 

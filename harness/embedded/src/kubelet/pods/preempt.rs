@@ -169,9 +169,10 @@ impl Kubelet {
             if self.has(Defect::PreemptionSparesBurstable) { &[] } else { &burstable };
         let without_guaranteed = without(&wants, best_effort.iter().chain(&guaranteed));
         let first = choose(guaranteed, without(&wants, best_effort.iter().chain(before_guaranteed)), choice)?;
-        let missing = match self.has(Defect::PreemptionCountsSpared) {
-            true => without_guaranteed,
-            false => without(&wants, best_effort.iter().chain(&first)),
+        let missing = if self.has(Defect::PreemptionCountsSpared) {
+            without_guaranteed
+        } else {
+            without(&wants, best_effort.iter().chain(&first))
         };
         let second = choose(burstable, missing, choice)?;
         let third = choose(best_effort, without(&wants, second.iter().chain(&first)), choice)?;

@@ -12,9 +12,10 @@ pub(in crate::kubelet) fn text(summary: &Sample, defects: &Defects) -> String {
     let mut page = String::new();
     let mut write = |name: &str, labels: &str, memory: &Option<MemoryStats>| {
         let memory = memory.as_ref();
-        let bytes = match defects.has(Defect::ResourceMetricsCountCache) {
-            true => memory.and_then(|memory| memory.usage_bytes),
-            false => memory.and_then(|memory| memory.working_set_bytes),
+        let bytes = if defects.has(Defect::ResourceMetricsCountCache) {
+            memory.and_then(|memory| memory.usage_bytes)
+        } else {
+            memory.and_then(|memory| memory.working_set_bytes)
         };
         if let Some(bytes) = bytes {
             // A write to a string cannot fail.

@@ -485,7 +485,7 @@ mod tests {
         }
     }
 
-    /// What follows the outcome is not observed during an outage.
+    /// During an outage, nothing after the outcome is observed.
     #[tokio::test(start_paused = true)]
     async fn an_outage_is_no_settle_time() {
         let waiting = json!({"name": "c", "state": {"waiting": {"reason": "ErrImagePull"}}});

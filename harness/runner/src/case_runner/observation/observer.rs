@@ -1,5 +1,6 @@
 //! Observation of a case from the creation of its pods to its end.
 
+use std::error::Error;
 use std::pin::Pin;
 use std::time::Duration;
 
@@ -7,7 +8,8 @@ use evictlab_case::{Name, NodeChange, case_name};
 use evictlab_cluster::NodeError;
 use evictlab_cluster::workload::{Namespace, Placement, StageError, container_manifest};
 use evictlab_evidence::{
-    EvidenceSource, LiveState, MissingEvidence, ObservationEnd, Observations, Recorded, Scope, reduce_summary,
+    ApiAnswer, EvidenceSource, LiveState, MissingEvidence, ObservationEnd, Observations, Recorded, Scope,
+    reduce_summary,
 };
 use evictlab_judge::{Phase, known_bug};
 use futures::{Stream, StreamExt};
@@ -264,8 +266,10 @@ impl<'a> Observer<'a> {
         match self.namespace.add_ephemeral_container(pod, &container).await {
             Ok(_) => Ok(()),
             Err(StageError::Rejected { status, .. }) if case.case.expect.api_rejection.is_some() => {
-                let status = serde_json::to_value(status).unwrap_or_default();
-                observations.api_rejection = Some(Recorded::decode(status)?);
+                let rejection = recorded_rejection(&status);
+                let rejection =
+                    rejection.map_err(|source| CaseError::Rejection { pod: pod.to_owned(), source })?;
+                observations.api_rejection = Some(rejection);
                 Ok(())
             }
             Err(StageError::Rejected { object, status, .. }) => {
@@ -368,6 +372,13 @@ impl<'a> Observer<'a> {
             OutageEffect::Unreachable(error) => Err(CaseError::Unreachable(error)),
         }
     }
+}
+
+/// Returns the Status of a rejection as evidence.
+fn recorded_rejection(
+    status: &kube::core::Status,
+) -> Result<Recorded<ApiAnswer>, Box<dyn Error + Send + Sync>> {
+    Ok(Recorded::decode(serde_json::to_value(status)?)?)
 }
 
 fn expected_outcome(runner: &CaseRunner<'_>) -> ExpectedOutcome {

@@ -1,5 +1,6 @@
 //! JSON Schemas of the documents that evictlab writes.
 
+use evictlab_case::unwrap_descriptions;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value};
@@ -17,20 +18,6 @@ pub fn output_schema<T: JsonSchema>() -> Value {
     unwrap_descriptions(&mut schema);
     name_absent_values(&mut schema);
     schema
-}
-
-/// Joins the lines of all descriptions, which doc comments wrap at the width of the source.
-pub(crate) fn unwrap_descriptions(schema: &mut Value) {
-    match schema {
-        Value::Object(fields) => {
-            if let Some(Value::String(description)) = fields.get_mut("description") {
-                *description = description.replace("\n\n", " ").replace('\n', " ");
-            }
-            fields.values_mut().for_each(unwrap_descriptions);
-        }
-        Value::Array(items) => items.iter_mut().for_each(unwrap_descriptions),
-        _ => {}
-    }
 }
 
 /// Replaces `None` in the descriptions of keys by its form in JSON.

@@ -11,7 +11,7 @@ use crate::input::{Input, InputError};
 
 /// A document of JSON or YAML.
 #[derive(Debug, Default)]
-pub(crate) struct Document {
+pub(crate) struct InputDocument {
     /// `kind`, if the document is an object with one.
     kind: Option<String>,
     /// The other fields of an object.
@@ -43,7 +43,7 @@ impl Items {
     }
 }
 
-impl Document {
+impl InputDocument {
     /// Returns whether the document is an object with a kind.
     pub(crate) fn has_kind(&self) -> bool {
         self.kind.is_some()
@@ -74,7 +74,7 @@ impl Document {
     }
 }
 
-impl<'de> Deserialize<'de> for Document {
+impl<'de> Deserialize<'de> for InputDocument {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(DocumentVisitor)
     }
@@ -83,14 +83,14 @@ impl<'de> Deserialize<'de> for Document {
 struct DocumentVisitor;
 
 impl<'de> Visitor<'de> for DocumentVisitor {
-    type Value = Document;
+    type Value = InputDocument;
 
     fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.write_str("a document")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Document, A::Error> {
-        let mut document = Document::default();
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<InputDocument, A::Error> {
+        let mut document = InputDocument::default();
         while let Some(key) = map.next_key::<String>()? {
             if key == "items" {
                 document.items = map.next_value_seed(ItemsSeed { list: document.kind.as_deref() })?;
@@ -106,38 +106,38 @@ impl<'de> Visitor<'de> for DocumentVisitor {
     }
 
     /// A sequence of objects with kinds is a list, such as `.items` of the output of kubectl.
-    fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<Document, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<InputDocument, A::Error> {
         let items = ItemsSeed { list: None }.visit_seq(items)?;
         let kind = (items.has_kinds()).then(|| "List".to_owned());
-        Ok(Document { kind, items, ..Document::default() })
+        Ok(InputDocument { kind, items, ..InputDocument::default() })
     }
 
-    fn visit_unit<E: de::Error>(self) -> Result<Document, E> {
-        Ok(Document { is_null: true, ..Document::default() })
+    fn visit_unit<E: de::Error>(self) -> Result<InputDocument, E> {
+        Ok(InputDocument { is_null: true, ..InputDocument::default() })
     }
 
-    fn visit_none<E: de::Error>(self) -> Result<Document, E> {
+    fn visit_none<E: de::Error>(self) -> Result<InputDocument, E> {
         self.visit_unit()
     }
 
-    fn visit_bool<E: de::Error>(self, _: bool) -> Result<Document, E> {
-        Ok(Document::default())
+    fn visit_bool<E: de::Error>(self, _: bool) -> Result<InputDocument, E> {
+        Ok(InputDocument::default())
     }
 
-    fn visit_i64<E: de::Error>(self, _: i64) -> Result<Document, E> {
-        Ok(Document::default())
+    fn visit_i64<E: de::Error>(self, _: i64) -> Result<InputDocument, E> {
+        Ok(InputDocument::default())
     }
 
-    fn visit_u64<E: de::Error>(self, _: u64) -> Result<Document, E> {
-        Ok(Document::default())
+    fn visit_u64<E: de::Error>(self, _: u64) -> Result<InputDocument, E> {
+        Ok(InputDocument::default())
     }
 
-    fn visit_f64<E: de::Error>(self, _: f64) -> Result<Document, E> {
-        Ok(Document::default())
+    fn visit_f64<E: de::Error>(self, _: f64) -> Result<InputDocument, E> {
+        Ok(InputDocument::default())
     }
 
-    fn visit_str<E: de::Error>(self, _: &str) -> Result<Document, E> {
-        Ok(Document::default())
+    fn visit_str<E: de::Error>(self, _: &str) -> Result<InputDocument, E> {
+        Ok(InputDocument::default())
     }
 }
 
