@@ -61,7 +61,7 @@ fn project() -> PathBuf {
 
 fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
-    // Guides run in parallel, except with kind: the machine may not have the memory for two clusters.
+    // In parallel, except with kind: the machine may not have the memory for two clusters.
     let threads = if needs::has_kind() { 1 } else { available_parallelism().map_or(1, NonZero::get) };
     arguments.test_threads = Some(arguments.test_threads.map_or(threads, |given| given.min(threads)));
     let entries = fs::read_dir(project().join("harness/guides")).unwrap();
