@@ -17,7 +17,8 @@ pub(crate) fn results_dir() -> PathBuf {
     cases.parent().unwrap_or(cases).join("results")
 }
 
-/// Executes a request with all reports except the terminal; `verdicts` collects the results.
+/// Executes a request with all reports except the terminal; `verdicts` collects the results. A run
+/// on the model can be repeated, and writes only the evidence of cases that need attention.
 pub(crate) fn execute(
     runtime: &Runtime,
     request: RunRequest,
@@ -29,7 +30,7 @@ pub(crate) fn execute(
         run_dir,
         stdout: None,
         stress: false,
-        evidence: KeptEvidence::All,
+        evidence: if clock.is_model() { KeptEvidence::Failures } else { KeptEvidence::All },
         record: None,
         write_baseline: None,
         interrupts: InterruptStage::default(),

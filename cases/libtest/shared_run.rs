@@ -1,5 +1,7 @@
-//! One run for all tests of a process, on one cluster: every test waits for its verdict.
+//! The runs of all tests of a process: every test waits for its verdict. On kind, one run has all
+//! tests. A run on the model uses one processor: each processor runs the tests of some kubelets.
 
+use std::num::NonZero;
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
 
@@ -20,7 +22,7 @@ use super::context::{connect_docker, execute, resolve_kubelets, results_dir};
 use super::options::{Backend, Test, TestOptions, kubelets};
 use super::outcome::TestOutcome;
 
-/// The run of all selected tests; the first test starts it.
+/// The runs of all selected tests; the first test starts them.
 pub(crate) struct SharedRun {
     options: Arc<TestOptions>,
     /// The expected verdicts, if the tests have some.
@@ -69,12 +71,7 @@ impl SharedRun {
         self.run.get_or_init(|| {
             let (selected, backend) = (self.selected.clone(), self.options.backend);
             let (progress, verdicts) = (self.progress.clone(), self.verdicts.clone());
-            let run = thread::spawn(move || {
-                if let Err(why) = run(backend, &selected, &progress, &verdicts) {
-                    progress.change(|state| state.no_cluster = Some(why));
-                }
-                progress.change(|state| state.finished = true);
-            });
+            let run = thread::spawn(move || run_parts(backend, selected, &progress, &verdicts));
             Mutex::new(Some(run))
         });
         let mut state = self.progress.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -121,9 +118,8 @@ fn baseline() -> Baseline {
 
 impl Drop for SharedRun {
     fn drop(&mut self) {
-        let run = self.run.get_mut().and_then(|run| run.get_mut().ok()?.take());
-        if run.is_some_and(|run| run.join().is_err()) {
-            eprintln!("error: the run panicked; `evictlab gc` removes its leftovers");
+        if let Some(run) = self.run.get_mut().and_then(|run| run.get_mut().ok()?.take()) {
+            let _ended = run.join();
         }
     }
 }
@@ -137,6 +133,41 @@ fn cases_of(tests: &[Test]) -> Vec<Arc<LoadedCase>> {
         }
     }
     cases
+}
+
+/// Runs the tests, and waits for the end of all runs.
+fn run_parts(backend: Backend, tests: Vec<Test>, progress: &Progress, verdicts: &VerdictCollector) {
+    thread::scope(|threads| {
+        let start = |part: Vec<Test>| {
+            threads.spawn(move || {
+                if let Err(why) = run(backend, &part, progress, verdicts) {
+                    progress.change(|state| state.no_cluster = Some(why));
+                }
+            })
+        };
+        let runs: Vec<_> = parts(backend, tests).into_iter().map(start).collect();
+        for run in runs {
+            if run.join().is_err() {
+                eprintln!("error: a run panicked; `evictlab gc` removes its leftovers");
+            }
+        }
+    });
+    progress.change(|state| state.finished = true);
+}
+
+/// Returns the tests of each run.
+fn parts(backend: Backend, tests: Vec<Test>) -> Vec<Vec<Test>> {
+    if backend == Backend::Kind {
+        return vec![tests];
+    }
+    let kubelets = kubelets(&tests);
+    let count = thread::available_parallelism().map_or(1, NonZero::get).min(kubelets.len());
+    let mut parts = vec![vec![]; count];
+    for test in tests {
+        let kubelet = kubelets.iter().position(|kubelet| *kubelet == test.kubelet).unwrap_or(0);
+        parts[kubelet % count].push(test);
+    }
+    parts
 }
 
 /// Runs the cases of the tests. Returns an error if no cluster is available.
@@ -157,7 +188,7 @@ fn run(
     let unique = kubelets(selected);
     let set_labels = |kubelets: &[Kubelet]| {
         let labels: Vec<_> = kubelets.iter().map(|kubelet| kubelet.label.clone()).collect();
-        progress.change(|state| state.labels = unique.iter().cloned().zip(labels).collect());
+        progress.change(|state| state.labels.extend(unique.iter().cloned().zip(labels)));
     };
     let id = new_run_id();
     let (clock, backend): (_, evictlab_cluster::Backend) = match backend {

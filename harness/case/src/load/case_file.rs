@@ -16,6 +16,15 @@ pub(super) struct CasePath {
     pub(super) origin: Origin,
 }
 
+impl CasePath {
+    /// Returns whether this is the name of the suite, of the case, or `suite/case`: the name of a
+    /// case is that of its file.
+    pub(super) fn is_named(&self, name: &str) -> bool {
+        let id = Path::new(&self.relative).with_extension("");
+        self.suite == name || id == Path::new(name) || id.file_name().is_some_and(|stem| stem == name)
+    }
+}
+
 /// A case file before it is parsed.
 pub(super) struct File {
     pub(super) path: CasePath,

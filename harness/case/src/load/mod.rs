@@ -38,12 +38,25 @@ pub struct CaseFiles {
 impl CaseFiles {
     /// Reads all suites of a source.
     pub fn read(source: &Source) -> Self {
-        match source {
-            Source::Dir(root) => files_of_root(root).map_or_else(Self::from, Self::parse),
-            Source::BuiltIn(files) => {
-                Self::parse(files.iter().map(|(path, text)| built_in(path, text)).collect())
-            }
+        Self::read_named(source, &[])
+    }
+
+    /// Reads the suites and cases with these names: reading and checking all takes longer than a
+    /// run of one. Without names, or if a name is unknown, reads all suites.
+    pub(crate) fn read_named(source: &Source, names: &[&String]) -> Self {
+        let files = match source {
+            Source::Dir(root) => files_of_root(root),
+            Source::BuiltIn(files) => Ok(files.iter().map(|(path, text)| built_in(path, text)).collect()),
+        };
+        let mut files = match files {
+            Ok(files) => files,
+            Err(error) => return Self::from(error),
+        };
+        let is_known = |name: &&String| files.iter().any(|file| file.path.is_named(name));
+        if !names.is_empty() && names.iter().all(is_known) {
+            files.retain(|file| names.iter().any(|name| file.path.is_named(name)));
         }
+        Self::parse(files)
     }
 
     /// Reads case files, suites (folders of case files), folders of suites, and a case from the

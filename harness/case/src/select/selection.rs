@@ -212,8 +212,10 @@ fn find_by_names<C: Borrow<ParsedCase>>(
 ) -> Result<Vec<Arc<C>>, SelectError> {
     let (mut paths, names_only): (Vec<_>, Vec<_>) = names.iter().partition(|name| is_path(name));
     // Do not load the source if only paths are given: other files may be broken.
-    let known =
-        if paths.is_empty() || !names_only.is_empty() { load(CaseFiles::read(source))? } else { vec![] };
+    let known = match paths.is_empty() || !names_only.is_empty() {
+        true => load(CaseFiles::read_named(source, &names_only))?,
+        false => vec![],
+    };
     if names.is_empty() {
         return Ok(known);
     }
@@ -371,6 +373,26 @@ mod tests {
         assert_eq!(select(&[path("message/")]).as_deref(), Ok("requests-decide sidecars-are-named"));
         let broken = select(&[path("limits/")]).unwrap_err();
         assert!(broken.contains("limits/broken.yaml") && broken.contains("1 problem in 1 file"), "{broken}");
+    }
+
+    /// The invalid files matter only if they are selected.
+    #[test]
+    fn reads_only_the_named_files() {
+        const WITH_INVALID: &[(&str, &str)] =
+            &[FILES[0], ("message/invalid.yaml", "?"), FILES[2], ("limits/sidecars.yaml", "?")];
+        let by_names = |names: &[&str]| Selection {
+            names: names.iter().copied().map(str::to_owned).collect(),
+            ..Selection::default()
+        };
+        let select = |names: &[&str]| {
+            let cases = select(&Source::BuiltIn(WITH_INVALID), &by_names(names));
+            cases.map(|cases| cases.len()).map_err(|error| error.to_string())
+        };
+        assert_eq!(select(&["sidecars-are-named", "limits/emptydir-size"]), Ok(2));
+        for names in [&["message"][..], &[], &["sidecars-are-named", "unknown"], &["limits/sidecars"]] {
+            let error = select(names).unwrap_err();
+            assert!(error.contains("in 1 file") || error.contains("in 2 files"), "{names:?}: {error}");
+        }
     }
 
     /// The tests run in the folder of this crate, which has a folder `tests`.

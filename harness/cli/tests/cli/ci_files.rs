@@ -281,6 +281,30 @@ fn the_prow_job_checks_its_programs_and_passes_its_arguments() {
     }
 }
 
+/// Images of other projects are pinned by a digest: a tag can name another image tomorrow. Those
+/// of test-infra have a tag for each build.
+#[test]
+fn images_are_pinned() {
+    let image = regex::Regex::new(r"(?m)^ *(?:- )?(?:image|IMAGE): +(\S+)$").unwrap();
+    let pinned = regex::Regex::new(
+        r"@sha256:[0-9a-f]{64}$|^ghcr\.io/YOUR-ORGANIZATION/|/k8s-staging-test-infra/.*:v\d{8}-",
+    )
+    .unwrap();
+    let workflows = fs::read_dir(project(".github/workflows")).unwrap().map(|entry| entry.unwrap().path());
+    let others = [".ci/gitlab/evictlab.gitlab-ci.yml", ".ci/prow/evictlab-periodics.yaml"].map(project);
+    let mut count = 0;
+    for file in workflows.chain(others) {
+        for found in image.captures_iter(&fs::read_to_string(&file).unwrap()) {
+            // An image of this repository, by an expression.
+            if !found[1].starts_with("${{") {
+                count += 1;
+                assert!(pinned.is_match(&found[1]), "{}: {}", file.display(), &found[1]);
+            }
+        }
+    }
+    assert!(count > 3, "{count} images were found");
+}
+
 /// Every action of the workflows is pinned by a commit, with its version as a comment.
 #[test]
 fn actions_are_pinned() {

@@ -31,9 +31,11 @@ mod served;
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::num::NonZero;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread::available_parallelism;
 
 use block::Block;
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
@@ -46,7 +48,10 @@ struct Guide {
     failed: Option<String>,
     /// Results of the blocks that ran.
     made: BTreeSet<String>,
-    left: usize,
+    /// Number of blocks that ran: each waits for those before it.
+    done: usize,
+    /// Number of all blocks.
+    all: usize,
 }
 
 /// Returns the directory of the project.
@@ -56,15 +61,16 @@ fn project() -> PathBuf {
 
 fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
-    // The blocks of a guide depend on each other.
-    arguments.test_threads = Some(1);
+    // In parallel, except with kind: the machine may not have the memory for two clusters.
+    let threads = if needs::has_kind() { 1 } else { available_parallelism().map_or(1, NonZero::get) };
+    arguments.test_threads = Some(arguments.test_threads.map_or(threads, |given| given.min(threads)));
     let entries = fs::read_dir(project().join("harness/guides")).unwrap();
     let is_guide =
         |path: &PathBuf| path.extension().is_some_and(|end| end == "md") && !path.ends_with("SUMMARY.md");
     let entries = entries.map(|entry| entry.unwrap().path()).filter(is_guide);
     let mut guides: Vec<_> = entries.chain([project().join("README.md")]).collect();
     guides.sort();
-    let trials = guides.into_iter().flat_map(|path| {
+    let trials = guides.into_iter().map(|path| {
         let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
         let text = fs::read_to_string(&path).unwrap();
         let blocks = Block::all(&text).unwrap_or_else(|why| panic!("{}: {why}", path.display()));
@@ -76,26 +82,46 @@ fn main() -> ExitCode {
     let actions = Trial::test("workflows use actions by commit", || {
         promises::check_actions(&project()).map_err(Failed::from)
     });
-    let trials = trials.chain([promises, actions]).collect();
+    let trials = in_turns(trials.collect()).into_iter().chain([promises, actions]).collect();
     libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+/// Returns the first block of each guide, then the second ones, and so on: a block that waits for
+/// another one of its guide would keep a thread.
+fn in_turns(guides: Vec<Vec<Trial>>) -> Vec<Trial> {
+    let mut guides: Vec<_> = guides.into_iter().map(Vec::into_iter).collect();
+    let longest = guides.iter().map(ExactSizeIterator::len).max().unwrap_or_default();
+    (0..longest).flat_map(|_| guides.iter_mut().filter_map(Iterator::next).collect::<Vec<_>>()).collect()
 }
 
 /// Returns a trial for each block.
 fn of_guide(name: &str, blocks: Vec<Block>, arguments: &Arguments) -> Vec<Trial> {
-    let guide = Arc::new(Mutex::new(Guide { place: None, failed: None, made: BTreeSet::new(), left: 0 }));
+    let guide = Guide { place: None, failed: None, made: BTreeSet::new(), done: 0, all: 0 };
+    let shared = Arc::new((Mutex::new(guide), Condvar::new()));
     let trial = |block: Block| {
         let title = format!("{name}:{} {}", block.line, block.title());
-        let (shared, own) = (guide.clone(), title.clone());
-        Trial::ignorable_test(title, move || follow(&mut shared.lock().unwrap(), &block, &own))
+        let (own, shared) = (title.clone(), shared.clone());
+        let mut guide = shared.0.lock().unwrap();
+        let number = guide.all;
+        let of_block = shared.clone();
+        let trial = Trial::ignorable_test(title, move || {
+            let (guide, changed) = &*of_block;
+            let is_early = |guide: &mut Guide| guide.done < number;
+            let mut guide = changed.wait_while(guide.lock().unwrap(), is_early).unwrap();
+            let done = follow(&mut guide, &block, &own);
+            changed.notify_all();
+            done
+        });
+        guide.all += usize::from(!arguments.is_filtered_out(&trial));
+        drop(guide);
+        trial
     };
-    let trials: Vec<_> = blocks.into_iter().map(trial).collect();
-    guide.lock().unwrap().left = trials.iter().filter(|trial| !arguments.is_filtered_out(trial)).count();
-    trials
+    blocks.into_iter().map(trial).collect()
 }
 
 /// Runs one block, or returns why it is ignored.
 fn follow(guide: &mut Guide, block: &Block, name: &str) -> Result<Completion, Failed> {
-    guide.left -= 1;
+    guide.done += 1;
     let done = match (&guide.failed, needs::missing(block, &guide.made)) {
         (Some(before), _) => Ok(Completion::ignored_with(format!("{before} failed"))),
         (None, why) => block.is_from_its_file().and_then(|()| match why {
@@ -110,7 +136,7 @@ fn follow(guide: &mut Guide, block: &Block, name: &str) -> Result<Completion, Fa
     if done.is_err() {
         guide.failed = Some(name.to_owned());
     }
-    if guide.left == 0 || done.is_err() {
+    if guide.done == guide.all || done.is_err() {
         guide.place = None;
     }
     done.map_err(Failed::from)

@@ -39,10 +39,15 @@ fn answers(program: &str, arguments: &[&str]) -> bool {
     quiet.status().is_ok_and(|status| status.success())
 }
 
-/// kind, Docker, and a node image for every version in the block: tests pull no images.
-fn kind(script: &str) -> Option<String> {
+/// Returns whether blocks run on kind.
+pub fn has_kind() -> bool {
+    node_images().as_ref().is_ok_and(|images| !images.is_empty())
+}
+
+/// Returns the versions of the node images in Docker, one per line, or why kind is not available.
+fn node_images() -> &'static Result<String, String> {
     static IMAGES: OnceLock<Result<String, String>> = OnceLock::new();
-    let images = IMAGES.get_or_init(|| {
+    IMAGES.get_or_init(|| {
         if !answers("kind", &["version"]) {
             return Err("the command `kind` is not here".to_owned());
         }
@@ -51,8 +56,12 @@ fn kind(script: &str) -> Option<String> {
         let listed =
             listed.ok().filter(|listed| listed.status.success()).ok_or("no Docker daemon answers")?;
         Ok(String::from_utf8_lossy(&listed.stdout).into_owned())
-    });
-    let images = match images {
+    })
+}
+
+/// kind, Docker, and a node image for every version in the block: tests pull no images.
+fn kind(script: &str) -> Option<String> {
+    let images = match node_images() {
         Ok(images) => images,
         Err(why) => return Some(why.clone()),
     };
