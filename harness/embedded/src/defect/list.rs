@@ -234,6 +234,7 @@ defects! {
         AdmissionTolerationOfNoExecute = "Only tolerations of the effect NoExecute count for the exception of memory pressure.",
         TerminatingPodsHoldNothing = "The requests of an evicted pod do not count any more while its containers terminate.",
         AdmissionCountsEnded = "Requests of pods that have ended count at admission until their objects are deleted.",
+        RestartAllocatesResizes since 33 = "A restarted kubelet allocates a resize that the node has no room for.",
         ResizeIgnoresEndedPods since 36 = "A resize that the node had no room for is not tried again when another pod has ended.",
     }
     Critical {

@@ -160,6 +160,9 @@ impl Kubelet {
         if worker.stage != Stage::Syncing {
             return;
         }
+        if self.has(Defect::RestartAllocatesResizes) && worker.pending_resize.take().is_some() {
+            worker.manifest = Manifest::read(&worker.object, self.known_fields());
+        }
         let Rejection { reason, message } = match self.admit(worker, machine, ctx) {
             Ok(preempts) => {
                 worker.preempts = preempts;
