@@ -3,37 +3,30 @@
 use axum::response::Response;
 use serde_json::Value;
 
-use super::Endpoint;
+use super::get::{object_path, stored};
 use crate::apiserver::{self, Status, StoredObject, WriteOptions};
 use crate::cluster::Cluster;
 use crate::context::SimContext;
 use crate::http::request::ApiRequest;
 use crate::http::responses;
-use crate::resource::ObjectExt;
+use crate::http::view::View;
+use crate::resource::{Kind, ObjectExt};
 
 /// Handles POST: creates an object.
-pub(crate) fn create(
-    cluster: &Cluster,
-    request: &ApiRequest,
-    endpoint: Endpoint,
-) -> Result<Response, Status> {
+pub(crate) fn create(cluster: &Cluster, request: &ApiRequest, view: View) -> Result<Response, Status> {
     let options = request.write_options()?;
-    let object = parse(request, endpoint)?;
+    let object = parse(request, view.resource.kind)?;
     let namespace = request.target.namespace();
     let StoredObject { object, warnings } = cluster.with(|simulation| {
-        simulation.with_context(|ctx| apiserver::create(ctx, endpoint.kind, namespace, object, options))
+        simulation.with_context(|ctx| apiserver::create(ctx, view.resource.kind, namespace, object, options))
     })?;
-    Ok(endpoint.view.one(201, &object, &warnings))
+    Ok(view.one(201, &object, &warnings))
 }
 
 /// Handles PUT: replaces an object or subresource.
-pub(crate) fn update(
-    cluster: &Cluster,
-    request: &ApiRequest,
-    endpoint: Endpoint,
-) -> Result<Response, Status> {
+pub(crate) fn update(cluster: &Cluster, request: &ApiRequest, view: View) -> Result<Response, Status> {
     let options = request.write_options()?;
-    let object = parse(request, endpoint)?;
+    let object = parse(request, view.resource.kind)?;
     let metadata = object.metadata();
     if metadata.text("name").is_empty() && metadata.text("generateName").is_empty() {
         return Err(Status::bad_request("name must be provided"));
@@ -41,22 +34,22 @@ pub(crate) fn update(
     let (code, StoredObject { object, warnings }) = cluster.with(|simulation| {
         simulation.with_context(|ctx| {
             // Updates of events and leases also create.
-            let code = if endpoint.stored(ctx.store, request).is_ok() { 200 } else { 201 };
-            Ok((code, replace(ctx, request, endpoint, object, options)?))
+            let code = if stored(ctx.store, view.resource.kind, request).is_ok() { 200 } else { 201 };
+            Ok((code, replace(ctx, request, view.resource.kind, object, options)?))
         })
     })?;
-    Ok(endpoint.view.one(code, &object, &warnings))
+    Ok(view.one(code, &object, &warnings))
 }
 
 /// Replaces the object or subresource that a request names.
-pub(crate) fn replace(
+pub(super) fn replace(
     ctx: &mut SimContext,
     request: &ApiRequest,
-    endpoint: Endpoint,
+    kind: Kind,
     object: Value,
     options: WriteOptions,
 ) -> Result<StoredObject, Status> {
-    let path = endpoint.path(request);
+    let path = object_path(kind, request);
     match request.target.subresource.as_deref() {
         Some("status") => apiserver::update_status(ctx, path, object, options),
         Some("ephemeralcontainers") => {
@@ -79,7 +72,7 @@ pub(crate) fn evict(cluster: &Cluster, request: &ApiRequest) -> Result<Response,
 }
 
 /// Parses the object of a body.
-fn parse(request: &ApiRequest, endpoint: Endpoint) -> Result<Value, Status> {
+fn parse(request: &ApiRequest, kind: Kind) -> Result<Value, Status> {
     let body = request.json_body()?;
-    apiserver::parse(endpoint.kind, &body)
+    apiserver::parse(kind, &body)
 }
