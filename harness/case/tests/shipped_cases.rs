@@ -164,7 +164,7 @@ fn suites_are_complete() {
         ("out-of-memory", 10),
         ("pids", 6),
         ("ranking", 26),
-        ("relatives", 24),
+        ("relatives", 25),
         ("signals", 11),
         ("storage", 13),
         ("thresholds", 39),
