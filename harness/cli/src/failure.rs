@@ -8,6 +8,7 @@ use evictlab_case::select::SelectError;
 use evictlab_report::{ReportError, exit_code};
 
 use crate::messages::print_stderr;
+use crate::profile::with_place;
 
 /// The error message of a command and its exit status.
 #[derive(Debug)]
@@ -40,6 +41,15 @@ impl Failure {
     /// Invalid case files.
     pub(crate) fn invalid_cases(errors: &LoadErrors, status: u8) -> Self {
         Self::new(format!("failed to load case files\n\n{errors}"), status)
+    }
+
+    /// Adds the place of the value of a profile that the error is about.
+    #[must_use]
+    pub(crate) fn with_profile_place(self) -> Self {
+        if self.status != exit_code::BAD_INPUT {
+            return self;
+        }
+        Self { message: with_place(self.message), ..self }
     }
 
     /// Writes the message to standard error, with visible control characters, and returns the exit

@@ -137,7 +137,7 @@ fn main() -> ExitCode {
         Command::Man(args) => man::run(&args, Cli::command()),
         Command::Book(args) => book::run(&args, Cli::command()),
     };
-    result.unwrap_or_else(|failure| failure.report())
+    result.unwrap_or_else(|failure| failure.with_profile_place().report())
 }
 
 /// Parses the command line, with the defaults of a profile.

@@ -282,6 +282,7 @@ fn kubelets() -> Vec<String> {
         row(NotModelledError::Version(text("v1.20.15"))),
         row(NotModelledError::Real(text("./kubelet"))),
         row(KubeletSpecError::Unknown(text("newest"))),
+        row(KubeletSpecError::Range(text(">=1.31"))),
         row(KubeletSpecError::NoFile(path())),
         row(KubeletSpecError::Directory(path())),
         row(KubeletSpecError::Claim(VersionError(text("1.36")))),

@@ -38,6 +38,11 @@ pub enum KubeletSpecError {
         "failed to parse kubelet {0:?}: not a version, a node image or a path\nhelp: use a version (v1.32.13, or v1.32 for its newest patch), a node image (kindest/node:v1.32.13) or a binary (./kubelet)"
     )]
     Unknown(String),
+    /// The text is a range of versions.
+    #[error(
+        "failed to parse kubelet {0:?}: it is a range, and one version is expected\nhelp: name the version, as v1.31; options that take several kubelets take v1.31,v1.32 or `all`"
+    )]
+    Range(String),
     /// The path does not exist.
     #[error(
         "failed to read kubelet {0}: the file does not exist\nhelp: pass the path of a kubelet binary on this machine"
@@ -69,6 +74,9 @@ impl FromStr for KubeletSpec {
     type Err = KubeletSpecError;
 
     fn from_str(text: &str) -> Result<Self, KubeletSpecError> {
+        if is_range(text) {
+            return Err(KubeletSpecError::Range(text.to_owned()));
+        }
         if let Some((claim, source)) = text.split_once('=') {
             let claimed = Some(claim.parse()?);
             return match parse_source(source)? {
@@ -80,6 +88,21 @@ impl FromStr for KubeletSpec {
         }
         Ok(parse_source(text)?.into())
     }
+}
+
+/// Returns whether a text is a range of versions: `>=1.31`, `^v1.31`, `1.31.x`, `v1.31..v1.33` or
+/// `1.31-1.33`.
+fn is_range(text: &str) -> bool {
+    let is_minor = |text: &str| {
+        let text = text.trim();
+        text.strip_prefix('v').unwrap_or(text).starts_with("1.")
+    };
+    let compared = text.trim_start_matches(['<', '>', '=', '~', '^', '!']);
+    let wildcard = text.strip_suffix(".x").or(text.strip_suffix(".*")).or(text.strip_suffix('+'));
+    let between = text.split_once("..").or(text.split_once('-'));
+    (compared.len() < text.len() && is_minor(compared))
+        || wildcard.is_some_and(|start| is_minor(start) && !start.contains('='))
+        || between.is_some_and(|(start, end)| is_minor(start) && is_minor(end))
 }
 
 fn parse_source(text: &str) -> Result<KubeletSource, KubeletSpecError> {
@@ -177,6 +200,8 @@ mod tests {
             ("v1.32.13".to_owned(), None, KubeletSource::Release(version.clone())),
             ("1.32.13".to_owned(), None, KubeletSource::Release(version.clone())),
             ("v1.32".to_owned(), None, KubeletSource::Minor(32)),
+            ("v1.32.13-rc.1".to_owned(), None, KubeletSource::Release("v1.32.13-rc.1".parse().unwrap())),
+            ("v1.32.13+k3s1".to_owned(), None, KubeletSource::Release("v1.32.13+k3s1".parse().unwrap())),
             ("kindest/node:v1.32.13@sha256:00".to_owned(), None, image()),
             ("v1.32.13=kindest/node:v1.32.13@sha256:00".to_owned(), Some(version.clone()), image()),
             (path.to_owned(), None, KubeletSource::Binary(path.into())),
@@ -188,6 +213,12 @@ mod tests {
         for (text, says) in [
             ("newest", "use a version"),
             ("v1.x", "use a version"),
+            (">=1.31", "it is a range"),
+            ("~v1.31.2", "it is a range"),
+            ("1.31.x", "it is a range"),
+            ("v1.31+", "it is a range"),
+            ("v1.31..v1.33", "it is a range"),
+            ("1.31 - 1.33", "v1.31,v1.32 or `all`"),
             ("./nothing-here", "does not exist"),
             ("/", "/: it is a directory"),
             ("best=kindest/node:v1.32.13", "before `=`"),

@@ -78,8 +78,9 @@ fn described_pod(block: &[&str]) -> Option<DescribedPod> {
         value.map(str::trim).filter(|value| !value.is_empty())
     };
     let name = field("Name")?;
-    // A description of another kind, such as a node, has no containers.
-    let has_containers = block.iter().any(|line| line.starts_with("Containers:"));
+    // A description of another kind, such as a node, has no containers. They may be cut.
+    let is_start_of_pod = ["Namespace", "Node", "Status"].iter().all(|name| field(name).is_some());
+    let has_containers = is_start_of_pod || block.iter().any(|line| line.starts_with("Containers:"));
     let eviction = field("Message").filter(|message| parse_message(message).is_ok());
     let reason = field("Reason").or(eviction.map(|_| "Evicted"));
     if !has_containers && reason != Some("Evicted") {

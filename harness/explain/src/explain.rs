@@ -15,6 +15,7 @@ use crate::known_bugs::BugMatcher;
 use crate::message_text::{MessageEnd, cut_after, find_messages, parse_message};
 use crate::objects::{Pod, PodStatus, qualified};
 use crate::other_causes::{other_cause, unknown_eviction};
+use crate::text::{POD_HINT, VERSION_HINT};
 use crate::text_input::TextMessage;
 use crate::why::why;
 
@@ -316,6 +317,18 @@ impl<'a> Subject<'a> {
         })
     }
 
+    /// The name of the pod for kubectl, or `NAME`.
+    fn pod_argument(&self) -> String {
+        let name = self.name.as_deref().unwrap_or("NAME");
+        match name.split_once('/') {
+            Some((namespace, pod)) if is_object_name(namespace) && is_object_name(pod) => {
+                format!("{pod} -n {namespace}")
+            }
+            None if is_object_name(name) => name.to_owned(),
+            _ => "NAME".to_owned(),
+        }
+    }
+
     /// Input that would make the explanation more complete.
     fn missing_input(&self, message: &EvictionMessage) -> Vec<String> {
         let mut missing = Vec::new();
@@ -324,15 +337,22 @@ impl<'a> Subject<'a> {
             missing.push(text.to_owned());
         }
         if self.pod.is_none() && matches!(message, EvictionMessage::NodePressure(_)) {
-            let text = "the pod, to explain which containers are not named: kubectl get pod NAME -o yaml";
-            missing.push(text.to_owned());
+            missing.push(format!("{POD_HINT}: kubectl get pod {} -o yaml", self.pod_argument()));
         }
         if self.version.is_none() {
-            let text = "the kubelet version: --kubelet v1.31, or the node: kubectl get node NAME -o yaml";
-            missing.push(text.to_owned());
+            let node = self.node.as_deref().filter(|node| is_object_name(node)).unwrap_or("NAME");
+            let text =
+                format!("{VERSION_HINT}: --kubelet v1.31, or the node: kubectl get node {node} -o yaml");
+            missing.push(text);
         }
         missing
     }
+}
+
+/// Returns whether a text of the input can be a name in a command that is meant to be pasted.
+fn is_object_name(text: &str) -> bool {
+    let is_valid = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.".contains(c);
+    text.starts_with(|c: char| c.is_ascii_alphanumeric()) && text.chars().all(is_valid)
 }
 
 /// Finds a message in the status of a described pod.

@@ -51,5 +51,5 @@ mod error_texts;
 pub use explain::{ExplainError, explain};
 pub use explanation::{Bug, ConsistencyCheck, ContainerKind, ContainerReport, Explanation, PodLevelReport};
 pub use input::{Input, InputError};
-pub use text::{TITLES, amount};
+pub use text::{TITLES, amount, render};
 pub use text_encoding::{EncodingError, decode_text};

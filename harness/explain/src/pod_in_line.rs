@@ -25,7 +25,7 @@ static NAMESPACE: LazyLock<Regex> = LazyLock::new(|| {
 /// have marks.
 static SENTENCE: LazyLock<[Regex; 3]> = LazyLock::new(|| {
     let patterns = [
-        r"\b(?i:pods?) ~(?<namespace>[a-z0-9-]+)/(?<pod>[a-z0-9.-]+)",
+        r"\b(?i:pods?|is deleting pod:) ~(?<namespace>[a-z0-9-]+)/(?<pod>[a-z0-9.-]+)",
         r"\b(?i:pods?)/~(?<pod>[a-z0-9.-]+)~(?: (?:-n|--namespace|in namespace)[ =]~(?<namespace>[a-z0-9-]+))?",
         r"\b(?i:pod) ~(?<pod>[a-z0-9.]*[0-9-][a-z0-9.-]*)~(?: (?i:was|got|wurde) (?i:evicted)| in (?:(?i:namespace|ns) )?~(?<namespace>[a-z0-9-]+)|:)",
     ];
@@ -179,6 +179,7 @@ mod tests {
             ("unser Pod payment-0 wurde heute Nacht entfernt, mit folgender Meldung: „", Some("payment-0")),
             ("Pod web-0 was removed: ", Some("web-0")),
             ("Cancelling deletion of Pod shop/web.", Some("shop/web")),
+            ("NoExecuteTaintManager is deleting pod: shop/web-0", Some("shop/web-0")),
             ("\"Event occurred\" object=\"shop/web-0\" fieldPath=\"\" kind=\"Pod\"", Some("shop/web-0")),
             (
                 "Event(v1.ObjectReference{Kind:\"Pod\", Namespace:\"shop\", Name:\"web-0\", UID:\"1\"}): m",

@@ -68,6 +68,7 @@ fn read_part(text: &str) -> Result<Input, InputError> {
     match documents {
         Ok(documents) if documents.iter().any(InputDocument::has_kind) => of_documents(documents),
         Ok(_) if starts_as_json => of_json_without_kind(text),
+        Ok(_) if HAS_EVENT.is_match(text) => of_values(yaml_documents_as(text).unwrap_or_default(), text),
         Ok(_) => of_text(text),
         // A message parses as an invalid mapping, and a log may contain lines of JSON.
         Err(error) if HAS_KIND.is_match(text) && !starts_with_json_line(text) => {
@@ -81,6 +82,11 @@ fn read_part(text: &str) -> Result<Input, InputError> {
 static HAS_KIND: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r#"(?m)^(?:kind|apiVersion):|^\s*\{?\s*"(?:kind|apiVersion)"\s*:"#)
         .expect("the pattern is valid")
+});
+
+/// An event within a document in YAML, as log services export it.
+static HAS_EVENT: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?m)^\s+(?:- )?(?:involvedObject|regarding):").expect("the pattern is valid")
 });
 
 /// Returns whether the first line is a JSON object of its own.
@@ -157,7 +163,12 @@ fn of_documents(documents: Vec<InputDocument>) -> Result<Input, InputError> {
 
 fn of_json_without_kind(text: &str) -> Result<Input, InputError> {
     let values = serde_json::Deserializer::from_str(text).into_iter::<Value>();
-    let found = read_lines(values.map_while(Result::ok).flat_map(|value| value_lines(&value)));
+    of_values(values.map_while(Result::ok), text)
+}
+
+/// Reads values that may contain events, such as the entries of a log; otherwise their text.
+fn of_values(values: impl IntoIterator<Item = Value>, text: &str) -> Result<Input, InputError> {
+    let found = read_lines(values.into_iter().flat_map(|value| value_lines(&value)));
     if found.is_empty() { of_text(text) } else { of_found(found) }
 }
 

@@ -44,39 +44,72 @@ pub(crate) fn difference(value: i64, resource: Resource) -> String {
     amount(value, resource)
 }
 
+/// Renders explanations as text. Several have one list of missing input, at the end.
+pub fn render(all: &[Explanation]) -> String {
+    if let [one] = all {
+        return one.to_string();
+    }
+    let texts = all.iter().map(|explanation| {
+        let is_own = |line: &&String| !line.starts_with(POD_HINT) && !line.starts_with(VERSION_HINT);
+        let missing = explanation.missing.iter().filter(is_own).map(String::as_str).collect();
+        Rendered { explanation, missing }.to_string()
+    });
+    let mut text = texts.collect::<Vec<_>>().join("\n");
+    let lacks = |hint: &str| all.iter().flat_map(|one| &one.missing).any(|line| line.starts_with(hint));
+    let hint = match (lacks(POD_HINT), lacks(VERSION_HINT)) {
+        (true, _) => "the pods and nodes: kubectl get events,pods,nodes -A -o yaml",
+        (false, true) => "the kubelet version: --kubelet v1.31, or the nodes: kubectl get nodes -o yaml",
+        (false, false) => return text,
+    };
+    text.push_str(&format!("\nmissing input\n  {hint}\n"));
+    text
+}
+
+/// Beginnings of lines of [`Explanation::missing`].
+pub(crate) const POD_HINT: &str = "the pod, to explain which containers are not named";
+pub(crate) const VERSION_HINT: &str = "the kubelet version";
+
+/// An explanation, and the lines of its missing input that are shown.
+struct Rendered<'a> {
+    explanation: &'a Explanation,
+    missing: Vec<&'a str>,
+}
+
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let unnamed = if self.is_about_process { "A process outside of pods" } else { "A pod" };
-        let pod = self.pod.as_deref().unwrap_or(unnamed);
-        let node = self.node.as_ref().map(|node| format!(" on node {node}")).unwrap_or_default();
-        let kubelet = self.kubelet.as_ref().map(|version| format!(", kubelet {version}")).unwrap_or_default();
-        let at = self.at.map(|at| format!(", {}", at.strftime("%Y-%m-%dT%H:%M:%SZ"))).unwrap_or_default();
-        writeln!(f, "{pod}{node}{kubelet}{at}")?;
-        for sentence in &self.why {
-            writeln!(f, "  {sentence}")?;
-        }
-        let [containers, consistency, known_bugs, missing] = TITLES;
-        section(f, containers, &rows(self))?;
-        let checks: Vec<String> = self
-            .checks
-            .iter()
-            .map(|check| format!("{} {}", if check.agrees { "✓" } else { "✗" }, check.text))
-            .collect();
-        section(f, consistency, &checks)?;
-        let bugs: Vec<String> = self
-            .bugs
-            .iter()
-            .map(|bug| {
-                let upstream = bug.upstream.map(|upstream| format!("{upstream}: ")).unwrap_or_default();
-                format!("{upstream}{} {} To reproduce: evictlab run {}", bug.about, bug.because, bug.case)
-            })
-            .collect();
-        section(f, known_bugs, &bugs)?;
-        section(f, missing, &self.missing)
+        let missing = self.missing.iter().map(String::as_str).collect();
+        Rendered { explanation: self, missing }.fmt(f)
     }
 }
 
-fn section(f: &mut fmt::Formatter<'_>, title: &str, lines: &[String]) -> fmt::Result {
+impl fmt::Display for Rendered<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { explanation, missing } = self;
+        let unnamed = if explanation.is_about_process { "A process outside of pods" } else { "A pod" };
+        let pod = explanation.pod.as_ref().map_or_else(|| unnamed.to_owned(), |pod| format!("Pod {pod}"));
+        let node = explanation.node.as_ref().map(|node| format!(" on node {node}")).unwrap_or_default();
+        let version = explanation.kubelet.as_ref();
+        let kubelet = version.map(|version| format!(", kubelet {version}")).unwrap_or_default();
+        let at = explanation.at.map(|at| format!(", {}", at.strftime("%Y-%m-%dT%H:%M:%SZ")));
+        writeln!(f, "{pod}{node}{kubelet}{}", at.unwrap_or_default())?;
+        for sentence in &explanation.why {
+            writeln!(f, "  {sentence}")?;
+        }
+        let [containers, consistency, known_bugs, missing_input] = TITLES;
+        section(f, containers, &rows(explanation))?;
+        let mark = |agrees: bool| if agrees { "✓" } else { "✗" };
+        let checks = explanation.checks.iter().map(|check| format!("{} {}", mark(check.agrees), check.text));
+        section(f, consistency, &checks.collect::<Vec<_>>())?;
+        let bugs = explanation.bugs.iter().map(|bug| {
+            let upstream = bug.upstream.map(|upstream| format!("{upstream}: ")).unwrap_or_default();
+            format!("{upstream}{} {} To reproduce: evictlab run {}", bug.about, bug.because, bug.case)
+        });
+        section(f, known_bugs, &bugs.collect::<Vec<_>>())?;
+        section(f, missing_input, missing)
+    }
+}
+
+fn section(f: &mut fmt::Formatter<'_>, title: &str, lines: &[impl fmt::Display]) -> fmt::Result {
     if lines.is_empty() {
         return Ok(());
     }

@@ -68,7 +68,8 @@ static CAUSES: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
              or no longer tolerates.",
         ),
         (
-            "DeletionByTaintManager|Taint manager: deleting due to NoExecute taint",
+            "DeletionByTaintManager|Taint manager: deleting due to NoExecute taint|NoExecuteTaintManager is deleting\
+             |\"Deleting pod\".* controller=\"taint-eviction-controller\"",
             "The pod was deleted because its node has a NoExecute taint that the pod does not tolerate, or no longer \
              tolerates.",
         ),

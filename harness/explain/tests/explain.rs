@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use evictlab_explain::{ContainerKind, Explanation, Input, explain};
+use evictlab_explain::{ContainerKind, Explanation, Input, explain, render};
 use evictlab_rules::KubeletVersion;
 use serde_json::Value;
 
@@ -110,6 +110,35 @@ fn unnamed_containers_have_a_reason() {
 fn text_of_an_explanation() {
     let all = explained(&recording("v1.31.14/sidecars.json"), &["events", "pods"]);
     insta::assert_snapshot!(all[0]);
+}
+
+#[test]
+fn hints_name_the_pod_and_several_pods_share_them() {
+    let event = |pod: &str, node: &str| {
+        format!(
+            "{{kind: Event, reason: Evicted, metadata: {{namespace: shop}}, \
+             involvedObject: {{kind: Pod, namespace: shop, name: '{pod}'}}, source: {{host: '{node}'}}, \
+             message: 'The node was low on resource: memory. Threshold quantity: 100Mi, available: 61Mi. '}}"
+        )
+    };
+    let rendered = |events: &[String]| {
+        let input = Input::read(&format!("{{kind: List, items: [{}]}}", events.join(", "))).unwrap();
+        render(&explain(&input, None).unwrap())
+    };
+    let one = rendered(&[event("web-0", "node-3")]);
+    assert!(one.starts_with("Pod shop/web-0 on node node-3\n"), "{one}");
+    for command in ["kubectl get pod web-0 -n shop -o yaml", "kubectl get node node-3 -o yaml"] {
+        assert!(one.contains(command), "{one}");
+    }
+    // A name that a shell would not take as one word.
+    let strange = rendered(&[event("web;ls", "$(id)")]);
+    for command in ["kubectl get pod NAME -o yaml", "kubectl get node NAME -o yaml"] {
+        assert!(strange.contains(command), "{strange}");
+    }
+    let two = rendered(&[event("web-0", "node-3"), event("db-0", "node-4")]);
+    assert_eq!(two.matches("missing input").count(), 1, "{two}");
+    let end = "\n\nmissing input\n  the pods and nodes: kubectl get events,pods,nodes -A -o yaml\n";
+    assert!(two.ends_with(end), "{two}");
 }
 
 /// Messages from bug reports: of old kubelets, wrapped by `kubectl describe`, without their last
@@ -580,6 +609,31 @@ fn other_terminations_of_events_are_explained() {
         let all = explain(&Input::read(&text).unwrap(), None).unwrap();
         assert_eq!(all.len(), 1, "{all:?}");
     }
+}
+
+#[test]
+fn exported_events_and_logs_of_controllers_name_their_pod() {
+    let shut_down = "Name: web-0\nNamespace: shop\nNode: node-3/10.0.3.17\nStatus: Failed\nReason: Terminated\n\
+                     Message: Pod was terminated in response to imminent node shutdown.\n";
+    let deleting = "I0617 09:14:02.11 1 taint_eviction.go:111] \"Deleting pod\" \
+                    controller=\"taint-eviction-controller\" pod=\"shop/web-0\"";
+    let rows = [
+        (
+            format!(
+                "insertId: abc\njsonPayload:\n  involvedObject: {{kind: Pod, name: web-0, namespace: shop}}\n  \
+                 message: '{LOW} '\n  reason: Evicted\n"
+            ),
+            "Pod shop/web-0",
+            "A pod",
+        ),
+        (shut_down.to_owned(), "Pod shop/web-0 on node node-3\n", "A pod"),
+        (
+            deleting.to_owned(),
+            "Pod shop/web-0\n  The pod was deleted because its node has a NoExecute taint",
+            "",
+        ),
+    ];
+    assert_explained(&rows);
 }
 
 #[test]

@@ -110,7 +110,8 @@ pub(super) fn redacted_text(text: &str) -> Cow<'_, str> {
 /// Each arm names all fields, so that a new text cannot be forgotten.
 pub(super) fn redact_event(kind: &mut RunEventKind) {
     match kind {
-        RunEventKind::ClusterStep { text, cluster: _ }
+        RunEventKind::ReportFailed { error: text }
+        | RunEventKind::ClusterStep { text, cluster: _ }
         | RunEventKind::ClusterWarning { text, cluster: _ }
         | RunEventKind::ClusterFailed { error: text, cluster: _, seconds: _, cause: _ }
         | RunEventKind::CaseStep { text, id: _, phase: _ }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use crate::backend_name::BackendName;
 use crate::run_event::CaseId;
 use crate::run_state::RunState;
-use crate::text::{code_block, shell_quote};
+use crate::text::{STDIN, code_block, evictlab_command};
 
 /// Writes the commands that run one case again, as a block of code.
 pub(crate) fn write_repro_commands(text: &mut String, state: &RunState, id: &CaseId) {
@@ -30,7 +30,7 @@ fn command(state: &RunState, id: &CaseId, backend: BackendName) -> String {
         argument => vec!["--kubelet".to_owned(), argument.clone()],
     };
     let mut words: Vec<&str> = vec!["evictlab", "run"];
-    let is_option = case.starts_with('-');
+    let is_option = case.starts_with('-') && case != STDIN;
     words.extend((!is_option).then_some(&*case));
     words.extend(["--backend", backend.as_str()]);
     // The nodes of an existing cluster have their kubelets.
@@ -38,7 +38,7 @@ fn command(state: &RunState, id: &CaseId, backend: BackendName) -> String {
         words.extend(kubelet.iter().map(String::as_str));
     }
     words.extend(is_option.then_some(["--", &case]).into_iter().flatten());
-    shell_quote(&words)
+    evictlab_command(&words)
 }
 
 #[cfg(test)]
@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn commands_select_the_case_and_its_kubelet() {
-        let rows: [(Change, &str); 5] = [
+        let rows: [(Change, &str); 6] = [
             (|_| {}, "message/mine --backend kind --kubelet v1.32.13"),
             (
                 |start| {
@@ -85,6 +85,13 @@ mod tests {
                     kubelet_args.insert("v1.32.13".to_owned(), "--keep".to_owned());
                 },
                 "--backend kind --kubelet=--keep -- --record=/home",
+            ),
+            (
+                |start| {
+                    let RunEventKind::RunStarted { cases, .. } = start else { unreachable!("it started") };
+                    cases[0].path = Some("-".to_owned());
+                },
+                "- --backend kind --kubelet v1.32.13 < case.yaml",
             ),
         ];
         for (change, arguments) in rows {

@@ -235,6 +235,12 @@ pub enum RunEventKind {
         /// 1: stop, clean up, and report; 2: report only.
         stage: u8,
     },
+    /// A file of the results could not be written, as on a full disk. The run continues; reported
+    /// for the first such file.
+    ReportFailed {
+        /// The error, and an instruction in a second line.
+        error: String,
+    },
     /// The run reached its time limit (`--timeout`): running cases end, others are skipped.
     TimedOut,
     /// The run ended.

@@ -146,6 +146,7 @@ impl RunState {
             RunEventKind::CaseInterrupted { id, .. } => self.running.retain(|running| running.id != *id),
             RunEventKind::Interrupted { stage } => self.interrupted = *stage,
             RunEventKind::TimedOut => self.timed_out = true,
+            RunEventKind::ReportFailed { .. } => {}
             RunEventKind::RunEnded { exit_code, seconds } => {
                 self.end = Some(RunEnd { at, exit_code: *exit_code, seconds: *seconds });
             }

@@ -99,7 +99,7 @@ pub enum ReportError {
 
 /// A report that is incomplete.
 #[derive(Debug, thiserror::Error)]
-#[error("failed to complete report {report}: {first}{}", match .more { 0 => String::new(), more => format!(" (and {more} more errors)") })]
+#[error("failed to complete report {report}: {}", with_more(.first, *.more))]
 pub struct ReportFailure {
     /// Name of the report.
     pub report: &'static str,
@@ -107,6 +107,17 @@ pub struct ReportFailure {
     pub first: ReportError,
     /// Number of later errors.
     pub more: usize,
+}
+
+/// Returns the text of an error with the number of later ones, before its help.
+fn with_more(first: &ReportError, more: usize) -> String {
+    let text = first.to_string();
+    let end = text.find("\nhelp: ").unwrap_or(text.len());
+    match more {
+        0 => text,
+        1 => format!("{} (and 1 more error){}", &text[..end], &text[end..]),
+        more => format!("{} (and {more} more errors){}", &text[..end], &text[end..]),
+    }
 }
 
 /// Maximum number of events that wait for the reports.
@@ -249,6 +260,7 @@ fn panic_error(panic: &(dyn std::any::Any + Send)) -> ReportError {
 fn dispatch(receiver: &Receiver<Message>, reports: Vec<Box<dyn Report>>, clock: Clock) -> Finished {
     let mut slots: Vec<ReporterSlot> = reports.into_iter().map(ReporterSlot::new).collect();
     let mut state = RunState::default();
+    let mut is_failure_reported = false;
     let mut last = clock.origin();
     let stopped = loop {
         match receiver.recv_timeout(TICK_INTERVAL) {
@@ -256,6 +268,12 @@ fn dispatch(receiver: &Receiver<Message>, reports: Vec<Box<dyn Report>>, clock: 
                 last = event.at;
                 redact_event(&mut event.kind);
                 deliver(&mut slots, &mut state, &event);
+                if !is_failure_reported && let Some(error) = unwritten_file(&slots) {
+                    is_failure_reported = true;
+                    let mut kind = RunEventKind::ReportFailed { error };
+                    redact_event(&mut kind);
+                    deliver(&mut slots, &mut state, &RunEvent { at: last, kind });
+                }
             }
             Err(RecvTimeoutError::Timeout) => {
                 // Only the model's own thread can read the model's time.
@@ -281,6 +299,19 @@ pub(crate) fn replay(events: &[RunEvent], reports: Vec<Box<dyn Report>>) -> Fini
     }
     let last = events.iter().map(|event| event.at).max().unwrap_or_default();
     finish_reports(state, slots, last)
+}
+
+/// Returns the error of the first report that could not write a file, with the consequence for the
+/// run.
+fn unwritten_file(slots: &[ReporterSlot]) -> Option<String> {
+    slots.iter().filter_map(|slot| slot.failure.as_ref()).find_map(|failure| match &failure.first {
+        ReportError::Write { path, source } => Some(format!(
+            "failed to write {}: {source}; the run continues, but some of its evidence is lost\n\
+             help: free disk space now, or choose another directory with --output-dir",
+            path.display(),
+        )),
+        _ => None,
+    })
 }
 
 fn deliver(slots: &mut [ReporterSlot], state: &mut RunState, event: &RunEvent) {
@@ -337,6 +368,7 @@ mod tests {
             let kind = match &event.kind {
                 RunEventKind::RunEnded { exit_code, .. } => format!("ended {exit_code}"),
                 RunEventKind::CaseEnded { id, .. } => id.case.clone(),
+                RunEventKind::ReportFailed { error } => error.clone(),
                 _ => "other".to_owned(),
             };
             let mut seen = self.seen.lock().unwrap();
@@ -397,6 +429,28 @@ mod tests {
         assert!(failures[1].contains("at the disco"), "{failures:?}");
         assert_eq!(finished.exit_code, exit_code::INFRASTRUCTURE);
         events.send(RunEventKind::Interrupted { stage: 2 });
+    }
+
+    #[test]
+    fn an_unwritten_file_is_reported_once_during_the_run() {
+        let disk_full = || {
+            let source = io::ErrorKind::StorageFull.into();
+            Err(ReportError::Write { path: "/results/case/facts.yaml".into(), source })
+        };
+        let (fails, _) = TestReport::pair(disk_full);
+        let (too, _) = TestReport::pair(disk_full);
+        let (works, working) = TestReport::pair(|| Ok(()));
+        let reports = Reports::start(vec![works, fails, too], Clock::wall()).unwrap();
+        for kind in [started(&["a", "b"]), ended("a", Verdict::Passed), ended("b", Verdict::Passed)] {
+            reports.events().send(kind);
+        }
+        let finished = reports.finish();
+        assert_eq!((finished.failures.len(), finished.exit_code), (2, exit_code::INFRASTRUCTURE));
+        let seen = working.lock().unwrap().clone();
+        let notice = "failed to write /results/case/facts.yaml: no storage space; the run continues, but \
+                      some of its evidence is lost\nhelp: free disk space now, or choose another directory \
+                      with --output-dir";
+        assert_eq!(seen, ["other", "a", notice, "b", "ended 4", "finished"]);
     }
 
     #[test]

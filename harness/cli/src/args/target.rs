@@ -9,7 +9,7 @@ use evictlab_cluster::images::ImageCatalog;
 use evictlab_cluster::{Backend, ClusterAccess, ClusterSource, EmbeddedBackend, ExistingBackend};
 use evictlab_report::BackendName;
 use evictlab_report::clock::Clock;
-use evictlab_report::text::shell_quote;
+use evictlab_report::text::evictlab_command;
 use evictlab_runner::{Repeat, RunRequest, SelectionShard, new_run_id};
 
 use crate::args::backend::{ManagedBackend, reject_foreign_options, stated};
@@ -140,7 +140,7 @@ impl TargetArgs {
     ) -> Result<EmbeddedBackend, Failure> {
         let kubelets = self.kubelets.modelled(catalog)?;
         kind_command.extend(self.words());
-        self.embedded.backend(kubelets, self.nodes().into(), shell_quote(&kind_command), clock)
+        self.embedded.backend(kubelets, self.nodes().into(), evictlab_command(&kind_command), clock)
     }
 
     async fn kind(

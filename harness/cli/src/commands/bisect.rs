@@ -8,7 +8,7 @@ use evictlab_case::LoadedCase;
 use evictlab_cluster::images::ImageCatalog;
 use evictlab_cluster::{Backend, KeepPolicy, Kubelet, KubeletSource, KubeletSpec};
 use evictlab_report::clock::Clock;
-use evictlab_report::text::shell_quote;
+use evictlab_report::text::evictlab_command;
 use evictlab_report::{BackendName, RunDir, exit_code};
 use evictlab_rules::KubeletVersion;
 use evictlab_runner::{Interrupt, new_run_id};
@@ -119,7 +119,7 @@ impl SearchContext {
         clock: &Clock,
     ) -> Result<Backend, Failure> {
         let Some(kind) = &self.kind else {
-            let command = shell_quote(&args.kind_command());
+            let command = evictlab_command(&args.kind_command());
             return args.embedded.backend(kubelets, 1, command, clock).map(Backend::Embedded);
         };
         let clusters = args.new_cluster.clusters(run, 1)?.into();

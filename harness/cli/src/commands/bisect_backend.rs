@@ -6,7 +6,7 @@ use std::sync::Arc;
 use evictlab_case::LoadedCase;
 use evictlab_cluster::images::ImageCatalog;
 use evictlab_cluster::{Backend, ClusterSource, KeepPolicy, Kubelet, KubeletSource, KubeletSpec};
-use evictlab_report::text::shell_quote;
+use evictlab_report::text::evictlab_command;
 use evictlab_report::{BackendName, RunDir};
 use evictlab_rules::KubeletVersion;
 use evictlab_runner::{Interrupt, new_run_id};
@@ -54,8 +54,12 @@ impl<'a> BisectBackend<'a> {
         let kubelets = vec![kubelet.clone()];
         let Some(kind) = &self.kind else {
             let clock = BackendName::from(self.args.backend()).clock();
-            let embedded =
-                self.args.embedded.backend(kubelets, 1, shell_quote(&self.args.kind_command()), &clock)?;
+            let embedded = self.args.embedded.backend(
+                kubelets,
+                1,
+                evictlab_command(&self.args.kind_command()),
+                &clock,
+            )?;
             return Ok(Backend::Embedded(embedded));
         };
         let (clusters, keep) = match kept {

@@ -6,12 +6,14 @@ use std::io::{self, ErrorKind, IsTerminal, Read, stdin};
 use std::path::Path;
 use std::process::ExitCode;
 
-use evictlab_explain::{Explanation, Input, TITLES, decode_text, explain};
+use clap_complete::engine::ArgValueCandidates;
+use evictlab_explain::{Input, TITLES, decode_text, explain, render};
 use evictlab_report::text::visible;
 use evictlab_report::{Line, Style};
 use evictlab_rules::KubeletVersion;
 use evictlab_rules::quantity::MIB;
 
+use crate::args::candidates;
 use crate::failure::Failure;
 use crate::output::{is_stdout_colored, print_colored, print_json, stdout_width};
 
@@ -40,7 +42,7 @@ pub(crate) struct Args {
     #[arg(value_name = "FILE")]
     input: Vec<String>,
     /// Version of the kubelet if the input contains no Node: v1.31 or v1.31.14
-    #[arg(long, short, value_name = "VERSION", value_parser = version)]
+    #[arg(long, short, value_name = "VERSION", value_parser = version, add = ArgValueCandidates::new(candidates::kubelets))]
     kubelet: Option<KubeletVersion>,
     /// Print a JSON array instead of text
     #[arg(long)]
@@ -61,7 +63,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     if args.json {
         print_json(&all)?;
     } else {
-        let text = all.iter().map(Explanation::to_string).collect::<Vec<_>>().join("\n");
+        let text = render(&all);
         let width = stdout_width().map_or(usize::MAX, usize::from);
         print_colored(for_terminal(&text, is_stdout_colored(), width))?;
     }

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use evictlab_case::select::{SelectError, Selection, select};
 use evictlab_report::exit_code;
-use evictlab_report::text::{count, shell_quote};
+use evictlab_report::text::{count, evictlab_command};
 use evictlab_tools::lint::{LintReport, lint_warnings};
 
 use crate::args::candidates;
@@ -66,7 +66,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     if !args.names.is_empty() {
         let mut words = vec!["evictlab".to_owned(), "run".to_owned()];
         words.extend(args.names.iter().cloned());
-        print(format!("run: {}", shell_quote(&words)))?;
+        print(format!("run: {}", evictlab_command(&words)))?;
     }
     Ok(ExitCode::SUCCESS)
 }

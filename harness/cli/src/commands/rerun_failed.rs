@@ -4,7 +4,7 @@ use std::path::Path;
 
 use evictlab_case::Name;
 use evictlab_report::BackendName;
-use evictlab_report::text::shell_quote;
+use evictlab_report::text::evictlab_command;
 
 use crate::args::values::option_args;
 use crate::failure::Failure;
@@ -33,7 +33,7 @@ pub(super) fn untrusted_run(
     Failure::bad_input(format_args!(
         "failed to run the cases of {} again: its results name files, programs or images, which --rerun-failed does not use: {named}\nhelp: if these are yours, repeat the options of that run: {}",
         dir.display(),
-        shell_quote(&words)
+        evictlab_command(&words)
     ))
 }
 

@@ -38,6 +38,8 @@ pub(crate) async fn serve(embedded: &EmbeddedOptions, name: Option<&str>) -> Res
     let token: String = (0..4).map(|_| new_run_id()).collect();
     let access = Access::new(token).map_err(Failure::infrastructure)?;
     let served = Served::write(&access.kubeconfig(address), name, embedded)?;
+    // The directory in which the command was started can be deleted or unmounted.
+    std::env::set_current_dir("/").map_err(Failure::infrastructure)?;
     let name = &served.cluster.cluster;
     let names = embedded.names();
     for (index, kubelet) in embedded.kubelets.iter().enumerate() {
@@ -108,6 +110,14 @@ pub(crate) async fn detach(name: &str, command: &ServerCommand) -> Result<ExitCo
     if ServedCluster::list(&state).iter().any(|served| served.cluster == name) {
         return Err(Failure::bad_input(ServedError::Exists(name.to_owned())));
     }
+    let directory = &command.directory;
+    if !directory.is_dir() {
+        return Err(Failure::bad_input(format!(
+            "failed to start the server of {name}: {} does not exist any more, in which it was created\n\
+             help: create the directory again, or delete the cluster: evictlab cluster delete {name}",
+            directory.display()
+        )));
+    }
     let path = state.served_log(name);
     let failed = |error: std::io::Error| {
         Failure::infrastructure(format!("failed to start the server of {name}: {error}"))
@@ -115,7 +125,7 @@ pub(crate) async fn detach(name: &str, command: &ServerCommand) -> Result<ExitCo
     let log = create_private(&path).map_err(failed)?;
     let mut server = std::process::Command::new(std::env::current_exe().map_err(failed)?)
         .args(&command.arguments)
-        .current_dir(&command.directory)
+        .current_dir(directory)
         .stdin(Stdio::null())
         .stderr(log.try_clone().map_err(failed)?)
         .stdout(log)

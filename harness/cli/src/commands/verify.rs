@@ -11,7 +11,7 @@ use evictlab_case::select::select;
 use evictlab_cluster::images::ImageCatalog;
 use evictlab_cluster::{Backend, ClusterSource, Kubelet, KubeletSpec, skew_policy};
 use evictlab_report::clock::Clock;
-use evictlab_report::text::shell_quote;
+use evictlab_report::text::evictlab_command;
 use evictlab_report::{
     BackendName, CaseId, InterruptStage, KeptEvidence, Merge, Report, ReportOptions, RunDir, exit_code,
     replay_recorded,
@@ -150,7 +150,7 @@ impl Args {
             words.extend([name.to_owned(), kubelet.text.clone()]);
         }
         words.extend(["--backend".to_owned(), "kind".to_owned()]);
-        shell_quote(&words)
+        evictlab_command(&words)
     }
 
     /// Returns the selected cases; with an issue, those that it is about.

@@ -31,7 +31,7 @@ pub(crate) fn with_profile(
     settings.retain(|setting| !stated.precede(&command, setting));
     let effective = settings.iter().filter(|setting| stated.0.contains_key(&setting.path));
     let effective = effective.filter(|setting| !setting.values.is_empty());
-    origin::record(file, effective.map(|setting| (setting.long.clone(), setting.is_flag)).collect());
+    origin::record(file, effective);
     let command = settings
         .iter()
         .fold(command, |command, setting| with_default(command, &setting.path, &setting.id, &setting.values));

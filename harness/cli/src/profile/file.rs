@@ -100,12 +100,17 @@ impl ProfileFile {
         message: impl Into<String>,
         note: impl Into<String>,
     ) -> ProfileError {
+        let span = self.place(span, note);
+        ProfileError::Invalid(Problem { message: message.into(), spans: vec![span] })
+    }
+
+    /// Returns a place in the file, with a note about it.
+    pub(super) fn place(&self, span: Range<usize>, note: impl Into<String>) -> SourceSpan {
         let before = self.text.get(..span.start).unwrap_or(&self.text);
         let line = before.matches('\n').count() + 1;
         let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
         let mark = Some(Mark::new(&self.text, line, column));
-        let span = SourceSpan { file: self.shown.clone(), mark, note: note.into() };
-        ProfileError::Invalid(Problem { message: message.into(), spans: vec![span] })
+        SourceSpan { file: self.shown.clone(), mark, note: note.into() }
     }
 }
 

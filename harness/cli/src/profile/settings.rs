@@ -5,7 +5,7 @@ use std::iter;
 
 use clap::error::{ContextKind, ErrorKind};
 use clap::{Arg, ArgAction, Command};
-use evictlab_case::did_you_mean;
+use evictlab_case::{SourceSpan, did_you_mean};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -84,6 +84,8 @@ pub(super) struct Setting {
     /// The values as the command line has them; none if the profile leaves the option out, as by
     /// `false`.
     pub(super) values: Vec<String>,
+    /// The places of the values in the file.
+    pub(super) places: Vec<SourceSpan>,
 }
 
 impl Setting {
@@ -142,6 +144,7 @@ impl Profile<'_> {
                 long: arg.get_long().unwrap_or_default().to_owned(),
                 is_flag: is_flag(arg),
                 values: self.values(command, arg, (name, value))?,
+                places: self.places(value),
             };
             if self.name == DEFAULT && setting.leaves_the_model() {
                 let message =
@@ -159,6 +162,15 @@ impl Profile<'_> {
         }
         own.extend(below);
         Ok(own)
+    }
+
+    /// Returns the places of a value, or of each item of a list.
+    fn places(&self, value: &Spanned<DeValue<'_>>) -> Vec<SourceSpan> {
+        let spans = match value.get_ref() {
+            DeValue::Array(list) => list.iter().map(Spanned::span).collect(),
+            _ => vec![value.span()],
+        };
+        spans.into_iter().map(|span| self.file.place(span, "")).collect()
     }
 
     /// Returns the values as the command line has them.

@@ -71,7 +71,7 @@ fn rejects_invalid_arguments_before_any_request() {
     fs::create_dir(place.path("folder")).unwrap();
     fs::write(place.path("pod.yaml"), "kind: Pod\n").unwrap();
     let long = "a".repeat(46);
-    let rows: [(&[&str], &str); 63] = [
+    let rows: [(&[&str], &str); 65] = [
         (
             &["explain", "hello world"],
             "failed to find an eviction in this text, which begins with \"hello world\"\nhelp: pass an Event",
@@ -154,6 +154,14 @@ fn rejects_invalid_arguments_before_any_request() {
         (
             &["run", "--backend", "existing", "--kubeconfig", "nothing"],
             "failed to load the kubeconfig: failed to read nothing: No such file",
+        ),
+        (
+            &["watch", "--once", "--kubeconfig", "pod.yaml"],
+            "failed to load the kubeconfig: pod.yaml is not a kubeconfig: its kind is Pod\nhelp: name it with",
+        ),
+        (
+            &["run", "--kubelet", ">=1.31"],
+            "it is a range, and one version is expected\nhelp: name the version",
         ),
         (&["run", "--pressure-cap", "1Gi"], "--allow-disruption"),
         (&["report", ".", "--json"], "--json needs --compare\nhelp: name two runs: --compare BEFORE AFTER"),

@@ -54,7 +54,11 @@ fn piped(dir: &TempDir, args: &[&str], input: &str) -> (i32, String, String) {
 fn a_case_comes_from_standard_input() {
     let dir = elsewhere();
     let (status, out, err) = piped(&dir, &["lint", "-"], CASE);
-    assert_eq!((status, out.as_str()), (0, "1 case in 1 suite: no problems\nrun: evictlab run -\n"), "{err}");
+    assert_eq!(
+        (status, out.as_str()),
+        (0, "1 case in 1 suite: no problems\nrun: evictlab run - < case.yaml\n"),
+        "{err}"
+    );
     // It is read once.
     let (status, out, err) = piped(&dir, &["list", "-", "-"], CASE);
     assert!(status == 0 && out.contains("stdin") && out.contains("1 case"), "{out}{err}");
@@ -62,6 +66,12 @@ fn a_case_comes_from_standard_input() {
     assert!(status == 0 && out.contains("1 passed"), "{out}{err}");
     let events = fs::read_to_string(dir.path().join("out/artifacts/events.jsonl")).unwrap();
     assert!(events.contains("\"file\":\"stdin/mine.yaml\",\"path\":\"-\""), "{events}");
+    // The shell does not wait for input if a hint is pasted.
+    assert!(out.contains("`evictlab run - --backend kind < case.yaml`"), "{out}");
+    let bisect = ["bisect", "-", "--good", "v1.32", "--bad", "v1.31", "--output-dir", "search"];
+    let (_, out, _) = piped(&dir, &bisect, CASE);
+    let commands: Vec<&str> = out.lines().filter(|line| line.contains("evictlab run")).collect();
+    assert!(commands.iter().all(|line| line.contains("< case.yaml")), "{out}");
     // With other cases.
     let arguments = ["list", "-", "message/sidecars-are-named"];
     let (status, out, err) = piped(&dir, &arguments, CASE);

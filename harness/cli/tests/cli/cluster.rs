@@ -9,9 +9,13 @@ use evictlab_cluster::{ClusterRecord, Owner};
 use crate::documents;
 
 fn evictlab(arguments: &[&str], state: &Path) -> Output {
+    evictlab_in(Path::new("."), arguments, state)
+}
+
+fn evictlab_in(directory: &Path, arguments: &[&str], state: &Path) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_evictlab"));
     command.env("EVICTLAB_STATE_DIR", state).env("DOCKER_HOST", "unix:///nonexistent.sock");
-    command.args(arguments).output().unwrap()
+    command.current_dir(directory).args(arguments).output().unwrap()
 }
 
 /// Deletes the cluster of a test that failed.
@@ -48,6 +52,31 @@ fn a_detached_cluster_is_listed_until_it_is_deleted() {
     assert!(deleted.status.success());
     assert_eq!(String::from_utf8_lossy(&deleted.stdout), "cluster sim is deleted\n");
     assert_eq!(state.read_dir().unwrap().count(), 0, "files of the cluster are left");
+}
+
+#[test]
+fn the_directory_of_a_detached_cluster_can_be_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    let (state, directory) = (folder.path().join("state"), folder.path().join("volume"));
+    fs::create_dir(&directory).unwrap();
+    let _deleted = Deleted(&state);
+    let create = ["cluster", "create", "--name", "sim", "--detach", "--kubelet", "v1.33"];
+    let created = evictlab_in(&directory, &create, Path::new("../state"));
+    assert!(created.status.success(), "{}", String::from_utf8_lossy(&created.stderr));
+    let kubeconfig = format!("KUBECONFIG={}\n", state.join("sim.kubeconfig").display());
+    let printed = String::from_utf8_lossy(&created.stdout).into_owned();
+    assert!(printed.replace("volume/../", "").contains(&kubeconfig), "{printed}");
+    let listed = documents::parse("cluster-list", evictlab(&["cluster", "list", "--json"], &state).stdout);
+    let process = format!("/proc/{}/cwd", listed[0]["owner"]["pid"]);
+    if Path::new("/proc/self/cwd").exists() {
+        assert_eq!(fs::read_link(process).unwrap(), Path::new("/"));
+    }
+    fs::remove_dir(&directory).unwrap();
+    assert!(evictlab(&["cluster", "stop", "sim"], &state).status.success());
+    let started = evictlab(&["cluster", "start", "sim"], &state);
+    let error = String::from_utf8_lossy(&started.stderr);
+    assert!(started.status.code() == Some(2) && error.contains("/volume does not exist any more"), "{error}");
+    assert!(evictlab(&["cluster", "delete", "sim"], &state).status.success());
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! A disk that becomes full during a run.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::process::Command;
 
 /// Runs `script` as a shell script in a mount namespace of its own, on a file system of 6 MiB.
@@ -22,8 +22,10 @@ pub(crate) fn on_a_small_disk(script: &str) -> Option<(Option<i32>, String, Stri
 #[test]
 fn the_last_reports_are_complete_on_a_full_disk() {
     let evictlab = env!("CARGO_BIN_EXE_evictlab");
+    let elsewhere = tempfile::tempdir().unwrap();
+    let shown = elsewhere.path().join("shown").display().to_string();
     let script = format!(
-        "{evictlab} run message limits --kubelet v1.31,v1.32 --output-dir run > /dev/null; echo $?; \
+        "{evictlab} run message limits --kubelet v1.31,v1.32 --output-dir run > {shown}; echo $?; \
          tail -c 14 run/artifacts/junit_evictlab.xml; cat run/finished.json; tail -n 1 run/artifacts/events.jsonl"
     );
     let Some((status, out, err)) = on_a_small_disk(&script) else {
@@ -36,6 +38,15 @@ fn the_last_reports_are_complete_on_a_full_disk() {
     for part in ["</testsuites>", "\"result\": \"FAILURE\"", "\"what\":\"run-ended\""] {
         assert!(out.contains(part), "{part}: {out}");
     }
+    // It said so once when the disk became full, and went on.
+    let shown = fs::read_to_string(shown).unwrap();
+    let lines: Vec<&str> = shown.lines().collect();
+    let notices: Vec<usize> =
+        (0..lines.len()).filter(|nth| lines[*nth].contains("  not written  ")).collect();
+    let &[notice] = &notices[..] else { panic!("{shown}") };
+    assert!(lines[notice].contains("/run/artifacts/") && lines[notice].contains("No space left"), "{shown}");
+    assert!(lines[notice + 1].contains("help: free disk space"), "{shown}");
+    assert!(lines[notice + 2..].iter().any(|line| line.contains("  passed  ")), "{shown}");
 }
 
 #[test]

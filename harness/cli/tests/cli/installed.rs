@@ -185,6 +185,7 @@ fn completion_knows_cases_labels_and_kubelets() {
     assert_eq!(candidates(&["run", "--kubelet", "v1.36"])[0], "v1.36");
     assert!(candidates(&["run", "--kubelet", "v1.31"]).contains(&"v1.31.14".to_owned()));
     assert_eq!(candidates(&["run", "--kubelet", "a"]), ["all"]);
+    assert_eq!(candidates(&["explain", "--kubelet", "v1.36"])[0], "v1.36");
     assert_eq!(candidates(&["list", "--label-filter", "Disr"]), ["Disruptive"]);
     assert_eq!(candidates(&["run", "mine"]), ["mine.yaml"]);
     assert_eq!(candidates(&["lint", "mi"]), ["mine.yaml"]);

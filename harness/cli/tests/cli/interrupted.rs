@@ -96,6 +96,9 @@ fn a_run_that_evaluates_expressions_ends_at_its_limit_and_by_a_signal() {
     let (code, text) = wait(child);
     assert_eq!(code, Some(130), "{text}");
     assert!(folder.path().join("results/finished.json").exists());
+    // The notice that the run stops comes first.
+    let place = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part}: {text}"));
+    assert!(place("stopping and cleaning up") < place("no verdict"), "{text}");
 }
 
 /// The cases of mutants run in this process and leave nothing to clean up.

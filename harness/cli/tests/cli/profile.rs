@@ -359,6 +359,28 @@ fn an_error_names_the_file_that_states_the_option() {
     assert_eq!(planned(root.path(), Some("ci"), &["run", "--backend", "embedded", "--no-keep"]).0, 1);
 }
 
+/// A value that the option accepts may be wrong for the command.
+#[test]
+fn an_error_of_the_command_names_the_place_of_the_value() {
+    let rows = [
+        ("kubelet = 'v1.99'", "failed to model kubelet v1.99: ", "evictlab.toml:2:11"),
+        ("kubelet = 1.99", "failed to model kubelet v1.99: ", "evictlab.toml:2:11"),
+        ("kubelet = ['v1.32', 'v1.99']", "failed to model kubelet v1.99: ", "evictlab.toml:2:21"),
+        ("baseline = 'nosuch.json'", "failed to read baseline nosuch.json: ", "evictlab.toml:2:12"),
+    ];
+    for (option, problem, place) in rows {
+        let root = repository(&format!("[profile.default.run]\n{option}\n"));
+        let (status, _, err) = evictlab(root.path(), None, &["run", "requests-decide"]);
+        let place = format!("\n --> {place}\n  |\n2 | {option}\n  | ");
+        assert!(status == 2 && err.contains(problem) && err.contains(&place), "{option}: {err}");
+        assert!(err.contains("\nhelp: "), "{option}: {err}");
+    }
+    // The command line states another value.
+    let root = repository("[profile.default.run]\nkubelet = 'v1.99'\n");
+    let (status, _, err) = evictlab(root.path(), None, &["run", "requests-decide", "-k", "v1.98"]);
+    assert!(status == 2 && err.contains("kubelet v1.98: ") && !err.contains("-->"), "{err}");
+}
+
 /// `true` is the option without its value, and `false` leaves it out.
 #[test]
 fn an_optional_value_may_be_true_or_false() {

@@ -41,6 +41,7 @@ impl ClusterAccess {
             // The client reads the token again before it expires.
             None => (IN_CLUSTER.to_owned(), Config::incluster().map_err(ExistingError::service_account)?),
             Some(kubeconfig) => {
+                self.check_is_kubeconfig(&kubeconfig)?;
                 let name = self.context_name(&kubeconfig)?;
                 let options =
                     KubeConfigOptions { context: Some(name.clone()), ..KubeConfigOptions::default() };
@@ -99,6 +100,20 @@ impl ClusterAccess {
         }
     }
 
+    /// Rejects a file that is YAML, but no kubeconfig, such as a manifest.
+    fn check_is_kubeconfig(&self, kubeconfig: &Kubeconfig) -> Result<(), ExistingError> {
+        let Kubeconfig { clusters, auth_infos, contexts, kind, .. } = kubeconfig;
+        if !(clusters.is_empty() && auth_infos.is_empty() && contexts.is_empty()) {
+            return Ok(());
+        }
+        let paths: Vec<String> = self.paths().iter().map(|path| path.display().to_string()).collect();
+        let reason = match kind.as_deref() {
+            Some(kind) if kind != "Config" => format!("its kind is {kind}"),
+            _ => "it has no clusters, users and contexts".to_owned(),
+        };
+        Err(ExistingError::Kubeconfig(format!("{} is not a kubeconfig: {reason}", paths.join(", "))))
+    }
+
     fn context_name(&self, kubeconfig: &Kubeconfig) -> Result<String, ExistingError> {
         let available = || kubeconfig.contexts.iter().map(|context| context.name.clone()).collect::<Vec<_>>();
         let named = self.context.clone().or_else(|| kubeconfig.current_context.clone());
@@ -124,6 +139,26 @@ fn is_in_pod() -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_manifest_is_not_a_kubeconfig() {
+        let access = ClusterAccess { kubeconfig: Some("dir/file.yaml".into()), ..ClusterAccess::default() };
+        for (text, problem) in [
+            ("{apiVersion: v1, kind: Pod, metadata: {name: web}}", Some("its kind is Pod")),
+            ("pods: [1]", Some("it has no clusters, users and contexts")),
+            ("{kind: Config, contexts: []}", Some("it has no clusters, users and contexts")),
+            ("{contexts: [{name: a}]}", None),
+        ] {
+            let checked = access.check_is_kubeconfig(&Kubeconfig::from_yaml(text).unwrap());
+            let expected = problem.map(|problem| {
+                format!(
+                    "failed to load the kubeconfig: dir/file.yaml is not a kubeconfig: {problem}\n\
+                     help: name it with --kubeconfig, or set KUBECONFIG"
+                )
+            });
+            assert_eq!(checked.err().map(|error| error.to_string()), expected, "{text}");
+        }
+    }
 
     #[test]
     fn uses_the_named_or_the_current_context() {

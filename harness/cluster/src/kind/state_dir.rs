@@ -38,13 +38,16 @@ impl StateDir {
         Self::at(&user_path(|name| std::env::var_os(name).map(PathBuf::from))?)
     }
 
-    /// Opens or creates a state directory at this path.
+    /// Opens or creates a state directory at this path, which may be relative to the current
+    /// directory.
     pub fn at(path: &Path) -> Result<Self, StateError> {
-        create_private_dir(path)
-            .and_then(|()| fs::metadata(path))
-            .map_err(|source| StateError::Write { path: path.to_owned(), source })
-            .and_then(|metadata| check_private(path, &metadata))?;
-        Ok(Self { path: path.to_owned() })
+        let path = std::path::absolute(path)
+            .map_err(|source| StateError::Write { path: path.to_owned(), source })?;
+        create_private_dir(&path)
+            .and_then(|()| fs::metadata(&path))
+            .map_err(|source| StateError::Write { path: path.clone(), source })
+            .and_then(|metadata| check_private(&path, &metadata))?;
+        Ok(Self { path })
     }
 
     /// Path of the kubeconfig of a cluster.

@@ -54,6 +54,7 @@ fn renumber_event(
     let mut kind = kind.clone();
     match &mut kind {
         RunEventKind::RunStarted { .. } | RunEventKind::RunEnded { .. } => return None,
+        RunEventKind::ReportFailed { .. } => {}
         RunEventKind::Interrupted { .. } | RunEventKind::TimedOut => return keeps_end.then_some(kind),
         RunEventKind::ClusterStarted { cluster, .. }
         | RunEventKind::ClusterStep { cluster, .. }

@@ -21,9 +21,16 @@ use crate::sink::{Report, ReportError};
 /// Minimum time between two drawings without a permanent line: a model sends thousands of events.
 const REDRAW_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Maximum width of the region if the terminal has room for one line only, so that the line does
-/// not wrap.
-const MIN_COLUMNS: usize = 20;
+/// Maximum part of the rows of the terminal that the region takes: it stays on the screen if all
+/// its lines wrap twice, as at a third of the width.
+const ROWS_PER_LINE: usize = 3;
+
+/// Time without a change of the width after which the whole region is drawn again. While a window
+/// is dragged, a short line stands for it: each line that wraps moves a row to the scrollback.
+const RESIZE_PAUSE: Duration = Duration::from_secs(2);
+
+/// Maximum width of the short line.
+const RESIZE_COLUMNS: usize = 40;
 
 /// The live report.
 #[derive(Debug)]
@@ -39,6 +46,10 @@ pub struct LiveTerminal<W: Write> {
     first_case: Option<Instant>,
     /// Real time of the last drawing.
     drawn: Option<Instant>,
+    /// Width of the terminal at the last drawing.
+    columns: Option<usize>,
+    /// Real time of the last change of the width.
+    resized: Option<Instant>,
 }
 
 impl<W: Write> LiveTerminal<W> {
@@ -51,7 +62,7 @@ impl<W: Write> LiveTerminal<W> {
         run_dir: Option<RunDir>,
     ) -> Self {
         Self {
-            screen: Screen::new(out, options.color),
+            screen: Screen::with_bottom_block(out, options.color),
             read_size: size,
             options,
             run_dir,
@@ -59,7 +70,17 @@ impl<W: Write> LiveTerminal<W> {
             started: Instant::now(),
             first_case: None,
             drawn: None,
+            columns: None,
+            resized: None,
         }
+    }
+
+    /// Returns whether the width of the terminal has changed a moment ago.
+    fn is_resizing(&mut self, columns: usize) -> bool {
+        if self.columns.replace(columns).is_some_and(|before| before != columns) {
+            self.resized = Some(Instant::now());
+        }
+        self.resized.is_some_and(|resized| resized.elapsed() < RESIZE_PAUSE)
     }
 
     /// Returns the columns and rows of the terminal.
@@ -73,13 +94,10 @@ impl<W: Write> LiveTerminal<W> {
         let (columns, rows) = self.size();
         let busy = self.first_case.map_or(Duration::ZERO, |first| first.elapsed());
         let times = Times { now, elapsed: self.started.elapsed(), busy };
-        let (width, room) = match self.screen.room(columns, rows) {
-            0 => (columns.min(MIN_COLUMNS), 1),
-            room => (columns, room),
-        };
         let region = match run.end {
             Some(_) => vec![],
-            None => draw_region(run, times, width, room.min(rows.saturating_sub(2))),
+            None if self.is_resizing(columns) => draw_region(run, times, columns.min(RESIZE_COLUMNS), 1),
+            None => draw_region(run, times, columns, rows / ROWS_PER_LINE),
         };
         self.screen.draw(above, region, columns)
     }
@@ -138,12 +156,15 @@ fn is_permanent(kind: &RunEventKind, run: &RunState) -> bool {
         | RunEventKind::ClusterFailed { .. }
         | RunEventKind::CaseInterrupted { .. }
         | RunEventKind::Interrupted { .. }
+        | RunEventKind::ReportFailed { .. }
         | RunEventKind::TimedOut => true,
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicU16, Ordering};
+
     use super::*;
     use crate::fixtures;
     use evictlab_judge::Verdict;
@@ -220,7 +241,30 @@ mod tests {
         // The real time is the speed of this machine.
         let contents = regex::Regex::new(" [0-9]+s(, about .*)?\n?$").unwrap().replace(&contents, " TIME");
         insta::assert_snapshot!(contents);
-        assert_eq!((usize::from(row), column, is_cursor_hidden), (contents.lines().count(), 0, false));
+        assert_eq!((row, column, is_cursor_hidden), (ROWS - 1, 0, false));
+    }
+
+    #[test]
+    fn a_short_line_stands_for_the_region_while_the_width_changes() {
+        static COLUMNS: AtomicU16 = AtomicU16::new(80);
+        let size = || Some((Width(COLUMNS.load(Ordering::Relaxed)), Height(ROWS)));
+        let mut out = vec![];
+        let mut report = LiveTerminal::new(&mut out, size, fixtures::live_output(false), None);
+        let mut state = RunState::default();
+        let mut ends = vec![];
+        for (event, columns) in long_run()[..4].iter().zip([80, 80, 70, 60]) {
+            COLUMNS.store(columns, Ordering::Relaxed);
+            state.apply(event);
+            report.on_tick(event.at, &state).unwrap();
+            ends.push(report.screen.drawn_lines());
+        }
+        assert_eq!(ends, [1, 2, 1, 1]);
+        drop(report);
+        let text = String::from_utf8(out).unwrap();
+        let last = text.rsplit("\x1b[?7l").next().unwrap();
+        let line = regex::Regex::new("\x1b(\\[[0-9;?]*[a-zA-Z]|[78])").unwrap().replace_all(last, "");
+        assert!(line.contains("──"), "{line:?}");
+        assert!(line.trim().chars().count() < RESIZE_COLUMNS, "{line:?}");
     }
 
     #[test]

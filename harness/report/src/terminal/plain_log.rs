@@ -110,6 +110,7 @@ impl LogFormatter {
             RunEventKind::Interrupted { stage } => {
                 log.add("interrupted", Style::Yellow, interrupt_text(*stage));
             }
+            RunEventKind::ReportFailed { error } => log.add("not written", Style::Red, error),
             RunEventKind::TimedOut => log.add("timed out", Style::Yellow, TIMED_OUT),
             RunEventKind::RunEnded { .. } => {}
         }
@@ -155,6 +156,7 @@ fn min_verbosity(kind: &RunEventKind, run: &RunState) -> Verbosity {
         | RunEventKind::ClusterFailed { .. }
         | RunEventKind::ClusterDeleted { error: Some(_), .. }
         | RunEventKind::Interrupted { .. }
+        | RunEventKind::ReportFailed { .. }
         | RunEventKind::TimedOut => Verbosity::Quiet,
         RunEventKind::CaseEnded { id, result, .. }
             if result.verdict.needs_attention() && !run.expects(id, result) =>

@@ -13,14 +13,32 @@ const WRAP_OFF: &str = "\x1b[?7l";
 /// They wrap again, as is usual.
 const WRAP_ON: &str = "\x1b[?7h";
 
-/// Draws a block of lines over the previous one. The cursor stays visible, in the first column of
-/// the block's first line: terminals that wrap lines again when they become narrower move it with
-/// that line, so that the whole block is below it, however many rows it takes now.
+/// Saves and restores the position of the cursor (DECSC, DECRC).
+const SAVE_CURSOR: &str = "\x1b7";
+const RESTORE_CURSOR: &str = "\x1b8";
+/// Moves the cursor to the first column of the last row: terminals limit the number of the row.
+const LAST_ROW: &str = "\x1b[999;1H";
+
+/// Place of the block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Placement {
+    /// Below the permanent lines.
+    Inline,
+    /// In the last rows of the terminal.
+    Bottom,
+}
+
+/// Draws a block of lines over the previous one. The cursor stays visible, in the first column
+/// below the permanent lines and above the block: terminals that wrap lines again when they become
+/// narrower move it with its line, so that the whole block is below it, however many rows it takes
+/// now.
 ///
-/// Nothing depends on the exact width of the terminal, which may be out of date: tmux changes its
+/// Nothing depends on the exact size of the terminal, which may be out of date: tmux changes its
 /// screen up to 250 ms before it tells the program. tmux also counts blank rows: lines that wrap
 /// move as many rows from the top of the screen to the scrollback, even if the screen is empty
-/// below them. `room` is the number of lines that stay on the screen then.
+/// below them. A block of several lines is therefore in the last rows of the terminal, so that these
+/// rows are permanent lines, or empty. It stays on the screen if its lines, wrapped, take no more
+/// rows than the terminal has.
 ///
 /// Not indicatif: it moves up from the end of its block by the number of rows at the width that it
 /// knows, so that remains of each drawing stay above the next. Not ratatui: its inline viewport
@@ -29,32 +47,33 @@ const WRAP_ON: &str = "\x1b[?7h";
 pub struct Screen<W: Write> {
     out: W,
     color: bool,
-    /// Widths of the drawn lines.
-    drawn: Vec<usize>,
-    /// Number of rows below the block that earlier blocks have used.
-    blank: usize,
+    placement: Placement,
+    /// Number of drawn lines.
+    drawn: usize,
     /// The drawn lines, and the width of the terminal.
     last: (String, usize),
 }
 
 impl<W: Write> Screen<W> {
-    /// Wraps a terminal. Without `color`, no escape sequences for colors are written.
+    /// Wraps a terminal, with the block directly below the permanent lines. Without `color`, no
+    /// escape sequences for colors are written.
     pub fn new(out: W, color: bool) -> Self {
-        Self { out, color, drawn: vec![], blank: 0, last: (String::new(), 0) }
+        Self::at(Placement::Inline, out, color)
     }
 
-    /// Number of rows that the block may have used, from the cursor down.
-    fn used(&self, columns: usize) -> usize {
-        let is_wrapped = columns < self.last.1;
-        let rows = |width: &usize| if is_wrapped { width.div_ceil(columns.max(1)).max(1) } else { 1 };
-        self.drawn.iter().map(rows).sum::<usize>() + self.blank
+    fn at(placement: Placement, out: W, color: bool) -> Self {
+        Self { out, color, placement, drawn: 0, last: (String::new(), 0) }
     }
 
-    /// Maximum number of lines of the next block that stay on a terminal of this size, of which the
-    /// cursor was in the last row at first, if it becomes narrower and wraps each of them once.
-    pub(super) fn room(&self, columns: usize, rows: usize) -> usize {
-        let rows = rows.saturating_sub(1);
-        rows.saturating_sub(self.used(columns)).min(rows / 2)
+    /// Wraps a terminal, with the block in its last rows.
+    pub fn with_bottom_block(out: W, color: bool) -> Self {
+        Self::at(Placement::Bottom, out, color)
+    }
+
+    /// Number of lines of the block.
+    #[cfg(test)]
+    pub(super) fn drawn_lines(&self) -> usize {
+        self.drawn
     }
 
     /// Writes `above` permanently and replaces the previous block by `block` below it. Lines are
@@ -63,34 +82,62 @@ impl<W: Write> Screen<W> {
     /// # Errors
     /// The terminal could not be written.
     pub fn draw(&mut self, above: &str, block: Vec<Line>, columns: usize) -> io::Result<()> {
-        let block: Vec<Line> = block.into_iter().map(|line| line.cut(columns.saturating_sub(1))).collect();
-        let lines: String = block.iter().map(|line| line.text(self.color) + "\n").collect();
-        if above.is_empty() && self.last.0 == lines && self.last.1 == columns {
+        let lines: Vec<String> =
+            block.into_iter().map(|line| line.cut(columns.saturating_sub(1)).text(self.color)).collect();
+        let block = lines.join("\n");
+        if above.is_empty() && self.last.0 == block && self.last.1 == columns {
             return Ok(());
         }
         let mut text = String::new();
-        if !self.drawn.is_empty() {
+        if self.drawn > 0 {
             text.push_str(ERASE_BELOW);
         }
         text.push_str(above);
-        if !block.is_empty() {
-            let count = block.len();
-            text.push_str(&format!("{WRAP_OFF}{lines}{WRAP_ON}\x1b[{count}A"));
+        if !lines.is_empty() {
+            let drawn = match self.placement {
+                Placement::Inline => inline_block(&lines),
+                Placement::Bottom => bottom_block(&lines),
+            };
+            text.push_str(&format!("{WRAP_OFF}{drawn}{WRAP_ON}"));
         }
-        self.blank = self.used(columns).saturating_sub(above.lines().count() + block.len());
-        self.drawn = block.iter().map(Line::width).collect();
-        self.last = (lines, columns);
+        self.drawn = lines.len();
+        self.last = (block, columns);
         // One write, so that no terminal shows a partial block.
         self.out.write_all(text.as_bytes())?;
         self.out.flush()
     }
 }
 
+/// Draws lines from the row of the cursor, where the cursor stays.
+fn inline_block(lines: &[String]) -> String {
+    format!("{}\n\x1b[{}A", lines.join("\n"), lines.len())
+}
+
+/// Draws lines in the last rows of the terminal, below the row of the cursor, where the cursor
+/// stays. Moves it up if there are too few rows below it. Only that may scroll: on a terminal that
+/// has fewer rows by now, the lines overwrite each other.
+fn bottom_block(lines: &[String]) -> String {
+    let count = lines.len();
+    let mut text = format!("{}\x1b[{count}A{SAVE_CURSOR}", "\n".repeat(count));
+    for (line, up) in lines.iter().zip((0..count).rev()) {
+        text.push_str(LAST_ROW);
+        if up > 0 {
+            text.push_str(&format!("\x1b[{up}A"));
+        }
+        text.push_str(line);
+    }
+    text + RESTORE_CURSOR
+}
+
 impl<W: Write> Drop for Screen<W> {
     /// Leaves the cursor below the block, for what is written next.
     fn drop(&mut self) {
-        let _ignored =
-            self.out.write_all("\n".repeat(self.drawn.len()).as_bytes()).and_then(|()| self.out.flush());
+        let below = match self.placement {
+            _ if self.drawn == 0 => return,
+            Placement::Inline => "\n".repeat(self.drawn),
+            Placement::Bottom => format!("{LAST_ROW}\n"),
+        };
+        let _ignored = self.out.write_all(below.as_bytes()).and_then(|()| self.out.flush());
     }
 }
 
@@ -117,79 +164,110 @@ mod tests {
         terminal.process(text.replace('\n', "\r\n").as_bytes());
     }
 
-    fn rows(terminal: &vt100::Parser, columns: u16) -> Vec<String> {
+    fn visible(terminal: &vt100::Parser) -> Vec<String> {
+        let columns = terminal.screen().size().1;
         terminal.screen().rows(0, columns).map(|row| row.trim_end().to_owned()).collect()
     }
 
-    /// The terminal with another width: its lines are wrapped again, and the cursor stays in its
-    /// line, as in tmux.
-    fn rewrapped(terminal: &vt100::Parser, from: u16, columns: u16) -> vt100::Parser {
-        let mut narrow = vt100::Parser::new(ROWS, columns, 0);
-        let lines = rows(terminal, from);
-        let cursor = usize::from(terminal.screen().cursor_position().0);
-        narrow.process(lines[..cursor].join("\r\n").as_bytes());
-        narrow.process(b"\r\n\x1b7");
-        narrow.process(lines[cursor..].join("\r\n").trim_end().as_bytes());
-        narrow.process(b"\x1b8");
-        narrow
+    fn scrolled_off(terminal: &mut vt100::Parser) -> Vec<String> {
+        let screen = terminal.screen_mut();
+        screen.set_scrollback(usize::MAX);
+        let mut rows = vec![];
+        for offset in (1..=screen.scrollback()).rev() {
+            screen.set_scrollback(offset);
+            let columns = screen.size().1;
+            rows.extend(screen.rows(0, columns).next().map(|row| row.trim_end().to_owned()));
+        }
+        screen.set_scrollback(0);
+        rows
+    }
+
+    fn terminal(columns: u16, lines_before: usize) -> vt100::Parser {
+        let mut terminal = vt100::Parser::new(ROWS, columns, 1000);
+        (0..lines_before).for_each(|_| terminal.process(b"before\r\n"));
+        terminal
+    }
+
+    /// The terminal with another width, as tmux does it: lines are wrapped again, each further row
+    /// moves one from the top to the scrollback, even if the last rows are empty, and the cursor
+    /// stays in its line, or is in the first row.
+    fn rewrapped(mut before: vt100::Parser, columns: u16) -> vt100::Parser {
+        let history = scrolled_off(&mut before);
+        let cursor = history.len() + usize::from(before.screen().cursor_position().0);
+        let rows: Vec<String> = [history, visible(&before)].concat();
+        let wrapped = |row: &String| row.chars().count().div_ceil(usize::from(columns)).max(1);
+        let total: usize = rows.iter().map(wrapped).sum();
+        let cursor: usize = rows[..cursor].iter().map(wrapped).sum();
+        let mut after = vt100::Parser::new(ROWS, columns, 1000);
+        after.process(rows.join("\r\n").as_bytes());
+        let row = (cursor + 1).saturating_sub(total - usize::from(ROWS)).max(1);
+        after.process(format!("\x1b[{row};1H").as_bytes());
+        after
     }
 
     #[test]
     fn a_narrower_terminal_is_redrawn_completely() {
-        let mut screen = Screen::new(vec![], false);
-        let mut terminal = vt100::Parser::new(ROWS, 80, 0);
-        screen.draw("first result\n", block(), 80).unwrap();
+        for lines_before in [0, 1, 12, 50] {
+            let mut screen = Screen::with_bottom_block(vec![], false);
+            let mut terminal = terminal(80, lines_before);
+            screen.draw("first result\n", block(), 80).unwrap();
+            process(&mut terminal, &mut screen);
+            let mut terminal = rewrapped(terminal, 40);
+            assert_eq!(visible(&terminal)[17..19], ["a".repeat(40), "a".repeat(39)]);
+            screen.draw("second result\n", block(), 40).unwrap();
+            process(&mut terminal, &mut screen);
+            let rows = visible(&terminal);
+            let [a, b, c] = ["a", "b", "c"].map(|letter| letter.repeat(38) + "…");
+            assert_eq!(rows[20..], [a, b, c, "d".to_owned()], "{lines_before}");
+            let cursor = usize::from(terminal.screen().cursor_position().0);
+            assert_eq!(rows[cursor - 1], "second result", "{lines_before}");
+            screen.draw("", vec![], 40).unwrap();
+            process(&mut terminal, &mut screen);
+            let rows: Vec<String> = [scrolled_off(&mut terminal), visible(&terminal)].concat();
+            let left: Vec<&String> = rows.iter().filter(|row| !row.is_empty() && *row != "before").collect();
+            assert_eq!(left, ["first result", "second result"], "{lines_before}: {rows:#?}");
+        }
+    }
+
+    /// The program does not know yet that the terminal has few rows.
+    #[test]
+    fn a_low_terminal_keeps_no_line_of_the_block() {
+        let mut screen = Screen::with_bottom_block(vec![], false);
+        let mut terminal = vt100::Parser::new(3, 80, 1000);
+        for result in ["one\n", "two\n", "three\n"] {
+            screen.draw(result, block(), 80).unwrap();
+            process(&mut terminal, &mut screen);
+        }
+        screen.draw("four\n", vec![], 80).unwrap();
         process(&mut terminal, &mut screen);
-        let mut terminal = rewrapped(&terminal, 80, 40);
-        assert_eq!(rows(&terminal, 40)[1..3], ["a".repeat(40), "a".repeat(39)]);
-        screen.draw("second result\n", block(), 40).unwrap();
-        process(&mut terminal, &mut screen);
-        let [a, b, c] = ["a", "b", "c"].map(|letter| letter.repeat(38) + "…");
-        let expected = ["first result", "second result", &a, &b, &c, "d"];
-        assert_eq!(rows(&terminal, 40).join("\n").trim_end(), expected.join("\n"));
-        assert_eq!(terminal.screen().cursor_position(), (2, 0));
-        // Of seven rows, four lines and a result take five.
-        assert_eq!((screen.blank, screen.room(40, 24)), (2, 11));
-        screen.draw("", vec![], 40).unwrap();
-        process(&mut terminal, &mut screen);
-        assert_eq!(terminal.screen().contents(), "first result\nsecond result");
+        let rows: Vec<String> = [scrolled_off(&mut terminal), visible(&terminal)].concat();
+        let left: Vec<&String> = rows.iter().filter(|row| !row.is_empty()).collect();
+        assert_eq!(left, ["one", "two", "three", "four"], "{rows:#?}");
     }
 
     #[test]
     fn lines_are_not_wrapped_at_a_width_that_is_out_of_date() {
-        let mut screen = Screen::new(vec![], false);
+        let mut screen = Screen::with_bottom_block(vec![], false);
         screen.draw(&("e".repeat(100) + "\n"), block(), 80).unwrap();
-        let text = String::from_utf8(screen.out.clone()).unwrap();
-        let (permanent, rest) = text.split_once(WRAP_OFF).unwrap();
-        assert_eq!(permanent, "e".repeat(100) + "\n");
-        let (lines, rest) = rest.split_once(WRAP_ON).unwrap();
-        assert_eq!((lines.lines().count(), rest), (4, "\x1b[4A"));
-    }
-
-    #[test]
-    fn room_is_what_a_narrower_terminal_does_not_push_into_the_scrollback() {
-        let mut screen = Screen::new(vec![], false);
-        assert_eq!((screen.room(80, 24), screen.room(80, 3), screen.room(80, 0)), (11, 1, 0));
-        let ten_lines = || vec![block().remove(0); 10];
-        screen.draw("", ten_lines(), 80).unwrap();
-        assert_eq!((screen.room(80, 24), screen.room(60, 24)), (11, 3));
-        screen.draw("", block()[..3].to_vec(), 60).unwrap();
-        assert_eq!((screen.blank, screen.room(60, 24), screen.room(45, 24)), (17, 3, 1));
-        // Results move the block down.
-        screen.draw(&"result\n".repeat(12), block(), 60).unwrap();
-        assert_eq!((screen.blank, screen.room(60, 24)), (4, 11));
-        screen.draw(&"result\n".repeat(12), block(), 60).unwrap();
-        assert_eq!(screen.blank, 0);
+        let mut terminal = terminal(40, 0);
+        process(&mut terminal, &mut screen);
+        let rows = visible(&terminal);
+        assert_eq!(rows[..3], ["e".repeat(40), "e".repeat(40), "e".repeat(20)]);
+        let starts: Vec<&str> = rows[20..].iter().map(|row| &row[..1]).collect();
+        assert_eq!(starts, ["a", "b", "c", "d"], "{rows:#?}");
     }
 
     #[test]
     fn the_cursor_ends_below_the_block() {
-        let mut out = vec![];
-        let mut screen = Screen::new(&mut out, false);
-        screen.draw("result\n", block(), 80).unwrap();
-        drop(screen);
-        let mut terminal = vt100::Parser::new(ROWS, 80, 0);
-        terminal.process(String::from_utf8(out).unwrap().replace('\n', "\r\n").as_bytes());
-        assert_eq!(terminal.screen().cursor_position(), (5, 0));
+        for (placement, row) in [(Placement::Inline, 5), (Placement::Bottom, 23)] {
+            let mut out = vec![];
+            let mut screen = Screen::at(placement, &mut out, false);
+            screen.draw("result\n", block(), 80).unwrap();
+            drop(screen);
+            let mut terminal = terminal(80, 0);
+            terminal.process(String::from_utf8(out).unwrap().replace('\n', "\r\n").as_bytes());
+            assert_eq!(terminal.screen().cursor_position(), (row, 0));
+            assert_eq!(visible(&terminal).last().unwrap(), "");
+        }
     }
 }

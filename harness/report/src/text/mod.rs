@@ -12,5 +12,6 @@ pub use markdown::{code_block, markdown_cell, markdown_code, markdown_table};
 pub(crate) use phrases::duration;
 pub use phrases::{first_of, marked_ranges};
 pub use sanitize::{visible, without_workflow_commands};
-pub use shell::{shell_quote, shell_quote_list};
+pub(crate) use shell::STDIN;
+pub use shell::{evictlab_command, shell_quote, shell_quote_list};
 pub(crate) use truncate::truncate;

@@ -58,7 +58,7 @@ async fn run_local(request: RunRequest, events: EventSender, interrupt: Interrup
         recoveries: RefCell::default(),
         request,
         events,
-        cancel: interrupt.stop.child_token(),
+        cancel: CancellationToken::new(),
         timed_out: AtomicBool::new(false),
         failures: Failures::default(),
         conclusive: RefCell::default(),
@@ -92,10 +92,11 @@ impl RunContext {
             tokio::select! {
                 biased;
                 // Reported here and not by the signal handler, so that the event precedes the end
-                // of the reports.
+                // of the cases and of the reports.
                 () = interrupt.stop.cancelled(), if !is_interrupt_reported => {
                     is_interrupt_reported = true;
                     self.events.send(RunEventKind::Interrupted { stage: 1 });
+                    self.cancel.cancel();
                 }
                 ended = &mut work => {
                     if let Err(panic) = ended {
