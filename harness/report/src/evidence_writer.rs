@@ -105,6 +105,7 @@ impl Report for EvidenceWriter {
             | RunEventKind::CaseProgress { .. }
             | RunEventKind::CaseInterrupted { .. }
             | RunEventKind::Interrupted { .. }
+            | RunEventKind::ReportFailed { .. }
             | RunEventKind::TimedOut
             | RunEventKind::RunEnded { .. } => Ok(()),
         }

@@ -9,6 +9,7 @@ pub(crate) mod embedded;
 pub(crate) mod existing;
 pub(crate) mod job;
 pub(crate) mod kind_cluster;
+pub(crate) mod kubelet_versions;
 pub(crate) mod kubelets;
 pub(crate) mod output;
 pub(crate) mod selection;

@@ -12,7 +12,7 @@ use toml::de::{DeTable, DeValue};
 use super::error::ProfileError;
 use super::file::ProfileFile;
 use super::permitted::{Permitted, allowed_values, command_line_only};
-use crate::args::kubelets::is_version_list;
+use crate::args::kubelet_versions::is_version_list;
 
 /// Profile whose values every other profile has, too.
 pub(super) const DEFAULT: &str = "default";

@@ -39,7 +39,7 @@ fn run(arguments: &[&str]) -> Ran {
     let mut run = String::new();
     for event in events.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()) {
         let text = |path: &str| event.pointer(path).and_then(Value::as_str).unwrap_or_default().to_owned();
-        match text("/what").as_str() {
+        match text("/type").as_str() {
             "run-started" => run = text("/run"),
             "case-ended" => {
                 let verdict = (text("/result/verdict"), text("/result/why"));

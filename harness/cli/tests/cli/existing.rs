@@ -82,7 +82,7 @@ impl ServedCluster {
         for event in events(&results) {
             let text =
                 |path: &str| event.pointer(path).and_then(Value::as_str).unwrap_or_default().to_owned();
-            if text("/what") == "case-ended" {
+            if text("/type") == "case-ended" {
                 let ended = [text("/node"), text("/result/verdict"), text("/result/why")];
                 verdicts.insert((text("/case"), text("/kubelet")), ended);
             }
@@ -472,7 +472,7 @@ fn a_case_ends_before_a_fast_writer_causes_disk_pressure() {
     let [verdict, why] = only_verdict(&results);
     assert!(!has_pressure, "{verdict}: {why}");
     assert_eq!(verdict, "error", "{why}");
-    assert!(why.contains("its node came close to its thresholds"), "{why}");
+    assert!(why.contains("the node came close to its thresholds"), "{why}");
 }
 
 /// While the server is stopped, it accepts connections and never answers.
@@ -489,7 +489,7 @@ fn a_case_under_pressure_ends_when_its_node_cannot_be_checked() {
     assert_ne!(run.wait().unwrap().code(), Some(0));
     let [verdict, why] = only_verdict(&results);
     assert_eq!(verdict, "error", "{why}");
-    assert!(why.contains("its node could not be checked for "), "{why}");
+    assert!(why.contains("the node could not be checked for "), "{why}");
     assert!(cluster.gc().starts_with("0 namespaces removed from "));
 }
 

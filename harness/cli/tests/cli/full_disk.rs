@@ -35,7 +35,7 @@ fn the_last_reports_are_complete_on_a_full_disk() {
     assert_eq!(status, Some(0), "{err}");
     // The disk was full, and the run says so.
     assert!(out.starts_with("4\n") && err.contains("No space left on device"), "{out}{err}");
-    for part in ["</testsuites>", "\"result\": \"FAILURE\"", "\"what\":\"run-ended\""] {
+    for part in ["</testsuites>", "\"result\": \"FAILURE\"", "\"type\":\"run-ended\""] {
         assert!(out.contains(part), "{part}: {out}");
     }
     // It said so once when the disk became full, and went on.

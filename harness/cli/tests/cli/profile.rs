@@ -300,7 +300,7 @@ fn an_argument_precedes_conflicting_options_of_a_profile() {
         "[profile.default.run]\nquiet = true\njson = true\n\n[profile.ci.run]\nformat = 'plain'\nverbose = true\n",
     );
     // Lines of a verbose run, of a quiet one, and the events of a run.
-    let (verbose, quiet, json) = ("  observe  ", "1 passed", "\"what\":\"run-started\"");
+    let (verbose, quiet, json) = ("  observe  ", "1 passed", "\"type\":\"run-started\"");
     let rows: [(&[&str], &str); 4] = [
         (&["--format", "plain"], quiet),
         (&["--format", "plain", "-v"], verbose),

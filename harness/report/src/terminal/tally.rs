@@ -88,6 +88,7 @@ fn is_routine(kind: &RunEventKind) -> bool {
         | RunEventKind::ClusterDeleted { .. }
         | RunEventKind::CaseInterrupted { .. }
         | RunEventKind::Interrupted { .. }
+        | RunEventKind::ReportFailed { .. }
         | RunEventKind::TimedOut
         | RunEventKind::RunEnded { .. } => false,
     }
