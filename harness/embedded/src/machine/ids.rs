@@ -24,6 +24,10 @@ pub(super) struct TreeId(pub usize);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct OpenFileId(pub usize);
 
+/// The ID of a pipe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct PipeId(pub usize);
+
 /// The number of a command in a container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ExecId(pub(super) u64);

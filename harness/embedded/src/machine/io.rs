@@ -1,24 +1,23 @@
 //! Reading and writing.
 
-use evictlab_rules::quantity::MIB;
-
 use super::calibration;
 use super::cgroups::Pages;
 use super::data::Data;
 use super::disk::BLOCK;
 use super::errno::Errno;
-use super::ids::{FileId, OpenFileId, Pid};
+use super::ids::{FileId, OpenFileId, Pid, PipeId};
 use super::kernel::Kernel;
-use super::open_file::{OpenFile, Target};
-
-/// The longest output of a command substitution, in bytes.
-const MAX_CAPTURE: usize = MIB as usize;
+use super::open_file::{OpenFile, ReadOutcome, Target};
+use super::pipe::Pipe;
 
 impl Kernel {
     /// Opens a target, with one reference.
     pub(super) fn open(&mut self, target: Target) -> OpenFileId {
-        if let Target::File { id, .. } = &target {
-            self.disk.open(*id);
+        match &target {
+            Target::File { id, .. } => self.disk.open(*id),
+            Target::PipeReader(pipe) => self.pipes[pipe.0].readers += 1,
+            Target::PipeWriter(pipe) => self.pipes[pipe.0].writers += 1,
+            _ => {}
         }
         let file = OpenFile { target, references: 1 };
         match self.free_files.pop() {
@@ -54,11 +53,45 @@ impl Kernel {
         if file.references > 0 {
             return;
         }
-        let target = self.open_files[id.0].take().map(|file| file.target);
+        let target = file.target.clone();
+        self.open_files[id.0] = None;
         self.free_files.push(id);
-        if let Some(Target::File { id, .. }) = target {
-            let removed = self.disk.close(id);
-            self.drop_pages(removed);
+        match target {
+            Target::File { id, .. } => {
+                let removed = self.disk.close(id);
+                self.drop_pages(removed);
+            }
+            Target::PipeReader(pipe) => {
+                self.pipes[pipe.0].readers -= 1;
+                self.pipe_end_closed(pipe);
+            }
+            Target::PipeWriter(pipe) => {
+                self.pipes[pipe.0].writers -= 1;
+                self.pipe_end_closed(pipe);
+            }
+            _ => {}
+        }
+    }
+
+    /// Creates a pipe; returns its read end and its write end.
+    pub(super) fn create_pipe(&mut self) -> (OpenFileId, OpenFileId) {
+        let pipe = match self.free_pipes.pop() {
+            Some(pipe) => {
+                self.pipes[pipe.0] = Pipe::default();
+                pipe
+            }
+            None => {
+                self.pipes.push(Pipe::default());
+                PipeId(self.pipes.len() - 1)
+            }
+        };
+        (self.open(Target::PipeReader(pipe)), self.open(Target::PipeWriter(pipe)))
+    }
+
+    fn pipe_end_closed(&mut self, pipe: PipeId) {
+        self.wake_pipe(pipe);
+        if self.pipes[pipe.0].is_closed() {
+            self.free_pipes.push(pipe);
         }
     }
 
@@ -102,11 +135,9 @@ impl Kernel {
         }
     }
 
-    /// Takes what was written to the output of a command substitution.
-    pub(super) fn take_captured(&mut self, id: OpenFileId) -> Vec<u8> {
-        match &mut self.open_files[id.0] {
-            Some(OpenFile { target: Target::Capture(output), .. }) => std::mem::take(output),
-            _ => Vec::new(),
+    fn wake_pipe(&mut self, pipe: PipeId) {
+        for pid in std::mem::take(&mut self.pipes[pipe.0].waiting) {
+            self.wake(pid);
         }
     }
 
@@ -125,30 +156,34 @@ impl Kernel {
         }
     }
 
-    /// Writes data.
-    pub(super) fn write(&mut self, pid: Pid, id: OpenFileId, data: Data) -> Result<(), Errno> {
-        if let Some(OpenFile { target: Target::Capture(output), .. }) = &mut self.open_files[id.0] {
-            // Unknown content is dropped.
-            if let Data::Bytes(bytes) = data {
-                output.extend(bytes);
-                output.truncate(MAX_CAPTURE);
-            }
-            return Ok(());
-        }
+    /// Writes data; returns what a full pipe has no room for. The kernel wakes the writer when
+    /// there is room.
+    pub(super) fn write(&mut self, pid: Pid, id: OpenFileId, data: Data) -> Result<Option<Data>, Errno> {
         match self.target(id).cloned() {
-            None | Some(Target::Text { .. }) => Err(Errno::BadDescriptor),
-            Some(Target::Null | Target::Zero | Target::Random | Target::Capture(_)) => Ok(()),
+            None | Some(Target::PipeReader(_) | Target::Text { .. }) => Err(Errno::BadDescriptor),
+            Some(Target::Null | Target::Zero | Target::Random) => Ok(None),
             Some(Target::Full) => Err(Errno::NoSpace),
             Some(Target::Log { container: key, stream }) => {
                 if let Some(container) = self.containers.get_mut(&key) {
                     container.log.write(self.now, stream, &data);
                     self.resize_log(key);
                 }
-                Ok(())
+                Ok(None)
             }
             Some(Target::Exec { id: exec, stream }) => {
                 self.write_exec(exec, stream, &data);
-                Ok(())
+                Ok(None)
+            }
+            Some(Target::PipeWriter(pipe)) => {
+                if self.pipes[pipe.0].is_broken() {
+                    return Err(Errno::BrokenPipe);
+                }
+                let rest = self.pipes[pipe.0].put(data);
+                self.wake_pipe(pipe);
+                if rest.is_some() {
+                    self.pipes[pipe.0].waiting.push(pid);
+                }
+                Ok(rest)
             }
             Some(Target::File { id: file, offset, append }) => {
                 let offset =
@@ -160,7 +195,7 @@ impl Kernel {
                 let written = self.disk.write(file, offset, data.len(), text);
                 self.touch_pages(pid, file, offset, written)?;
                 self.seek(id, offset + written);
-                if written < data.len() { Err(Errno::NoSpace) } else { Ok(()) }
+                if written < data.len() { Err(Errno::NoSpace) } else { Ok(None) }
             }
         }
     }
@@ -196,25 +231,32 @@ impl Kernel {
         self.cache_file(pid, id, Pages { inactive: more, kernel, ..Pages::default() })
     }
 
-    /// Reads at most `most` bytes; returns `None` at the end of the file.
-    pub(super) fn read(&mut self, pid: Pid, id: OpenFileId, most: u64) -> Result<Option<Data>, Errno> {
+    /// Reads at most `most` bytes.
+    pub(super) fn read(&mut self, pid: Pid, id: OpenFileId, most: u64) -> Result<ReadOutcome, Errno> {
         match self.target(id).cloned() {
-            None | Some(Target::Log { .. } | Target::Exec { .. } | Target::Capture(_)) => {
+            None | Some(Target::PipeWriter(_) | Target::Log { .. } | Target::Exec { .. }) => {
                 Err(Errno::BadDescriptor)
             }
-            Some(Target::Null) => Ok(None),
-            Some(Target::Zero | Target::Random | Target::Full) => Ok(Some(Data::Fill(most))),
+            Some(Target::Null) => Ok(ReadOutcome::End),
+            Some(Target::Zero | Target::Random | Target::Full) => Ok(ReadOutcome::Data(Data::Fill(most))),
+            Some(Target::PipeReader(pipe)) => {
+                if let Some(data) = self.pipes[pipe.0].take(most) {
+                    self.wake_pipe(pipe);
+                    return Ok(ReadOutcome::Data(data));
+                }
+                Ok(self.wait_for_data(pid, pipe))
+            }
             Some(Target::Text { text, offset }) => {
                 let rest = &text[(offset as usize).min(text.len())..];
                 let data = rest[..rest.len().min(most as usize)].to_vec();
                 self.seek(id, offset + data.len() as u64);
-                Ok((!data.is_empty()).then_some(Data::Bytes(data)))
+                Ok(if data.is_empty() { ReadOutcome::End } else { ReadOutcome::Data(Data::Bytes(data)) })
             }
             Some(Target::File { id: file_id, offset, .. }) => {
-                let Some(file) = self.disk.file(file_id) else { return Ok(None) };
+                let Some(file) = self.disk.file(file_id) else { return Ok(ReadOutcome::End) };
                 let len = most.min(file.size.saturating_sub(offset));
                 if len == 0 {
-                    return Ok(None);
+                    return Ok(ReadOutcome::End);
                 }
                 let data = match &file.text {
                     Some(text) => Data::Bytes(text[offset as usize..(offset + len) as usize].to_vec()),
@@ -222,24 +264,40 @@ impl Kernel {
                 };
                 self.touch_pages(pid, file_id, offset, len)?;
                 self.seek(id, offset + len);
-                Ok(Some(data))
+                Ok(ReadOutcome::Data(data))
             }
         }
     }
 
-    /// Reads a line with its newline; returns `None` at the end of the file. Unknown content counts
-    /// as the end.
-    pub(super) fn read_line(&mut self, id: OpenFileId) -> Option<Vec<u8>> {
-        let (line, offset) = match self.target(id)? {
-            Target::File { id: file, offset, .. } => {
-                let text = self.disk.file(*file)?.text.as_deref()?;
-                (line_at(text, *offset)?, *offset)
+    /// Reads a line with its newline. Unknown content counts as the end of the file.
+    pub(super) fn read_line(&mut self, pid: Pid, id: OpenFileId) -> Result<ReadOutcome, Errno> {
+        let (line, offset) = match self.target(id).cloned() {
+            Some(Target::PipeReader(pipe)) => {
+                if let Some(line) = self.pipes[pipe.0].take_line() {
+                    self.wake_pipe(pipe);
+                    return Ok(ReadOutcome::Data(Data::Bytes(line)));
+                }
+                return Ok(self.wait_for_data(pid, pipe));
             }
-            Target::Text { text, offset } => (line_at(text, *offset)?, *offset),
-            _ => return None,
+            Some(Target::File { id: file, offset, .. }) => {
+                let text = self.disk.file(file).and_then(|file| file.text.as_deref());
+                (text.and_then(|text| line_at(text, offset)), offset)
+            }
+            Some(Target::Text { text, offset }) => (line_at(&text, offset), offset),
+            _ => return Ok(ReadOutcome::End),
         };
+        let Some(line) = line else { return Ok(ReadOutcome::End) };
         self.seek(id, offset + line.len() as u64);
-        Some(line)
+        Ok(ReadOutcome::Data(Data::Bytes(line)))
+    }
+
+    fn wait_for_data(&mut self, pid: Pid, pipe: PipeId) -> ReadOutcome {
+        let pipe = &mut self.pipes[pipe.0];
+        if pipe.is_at_end() {
+            return ReadOutcome::End;
+        }
+        pipe.waiting.push(pid);
+        ReadOutcome::Blocked
     }
 }
 

@@ -11,8 +11,9 @@ use super::descriptors::Descriptors;
 use super::disk::{Disk, Place};
 use super::errno::Errno;
 use super::exec_result::Exec;
-use super::ids::{CgroupId, ContainerKey, ExecId, FileId, OpenFileId, Pid, TreeId};
+use super::ids::{CgroupId, ContainerKey, ExecId, FileId, OpenFileId, Pid, PipeId, TreeId};
 use super::open_file::OpenFile;
+use super::pipe::Pipe;
 use super::signal::Signal;
 use super::step::{Footprint, SignalAction, StepOutcome};
 use super::types::MachineEvent;
@@ -83,6 +84,8 @@ pub(super) struct Kernel {
     pub processes: BTreeMap<Pid, Process>,
     pub open_files: Vec<Option<OpenFile>>,
     pub free_files: Vec<OpenFileId>,
+    pub pipes: Vec<Pipe>,
+    pub free_pipes: Vec<PipeId>,
     /// Number of tasks (processes and threads) on the machine.
     pub tasks: u64,
     pub max_pid: u64,
@@ -120,6 +123,8 @@ impl Kernel {
             processes: BTreeMap::new(),
             open_files: Vec::new(),
             free_files: Vec::new(),
+            pipes: Vec::new(),
+            free_pipes: Vec::new(),
             tasks: options.processes,
             max_pid: options.max_pid,
             pods_task_limit: None,

@@ -21,6 +21,7 @@ mod node_fs;
 mod oom;
 mod open_file;
 mod paths;
+mod pipe;
 mod procfs;
 mod program;
 mod runtime;

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::ids::{ContainerKey, ExecId, FileId};
+use super::data::Data;
+use super::ids::{ContainerKey, ExecId, FileId, PipeId};
 use super::types::OutputStream;
 
 /// The object behind an open file. `offset` is the position in it, in bytes.
@@ -24,8 +25,10 @@ pub(super) enum Target {
     File { id: FileId, offset: u64, append: bool },
     /// A text that was generated when the file was opened.
     Text { text: Arc<[u8]>, offset: u64 },
-    /// The output of a command substitution.
-    Capture(Vec<u8>),
+    /// The read end of a pipe.
+    PipeReader(PipeId),
+    /// The write end of a pipe.
+    PipeWriter(PipeId),
 }
 
 /// An open file description, which descriptors of several processes may share.
@@ -33,4 +36,14 @@ pub(super) enum Target {
 pub(super) struct OpenFile {
     pub target: Target,
     pub references: u32,
+}
+
+/// The result of a read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum ReadOutcome {
+    Data(Data),
+    /// End of file.
+    End,
+    /// The pipe is empty. The kernel wakes the reader when there is data.
+    Blocked,
 }

@@ -12,7 +12,7 @@ use crate::sim::Time;
 pub(super) enum StepOutcome {
     /// It runs again at this time.
     RunAt(Time),
-    /// It runs again after an event: a signal, or the exit of a child.
+    /// It runs again after an event: a signal, the exit of a child, data or room in a pipe.
     Wait,
     /// It exits with this status.
     Exit(i32),

@@ -280,7 +280,7 @@ impl EvictlabStress {
         let written = kernel.write(pid, file, Data::Fill(bytes));
         // A full disk takes a part.
         self.consumed = kernel.position(file).unwrap_or(self.consumed + bytes);
-        written
+        written.map(drop)
     }
 
     fn release(&mut self, resource: Resource, pid: Pid, kernel: &mut Kernel) {

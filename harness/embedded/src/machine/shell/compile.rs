@@ -55,6 +55,7 @@ impl Compiler {
             | Op::Background { end: target }
             | Op::Subshell { end: target }
             | Op::Capture { end: target, .. }
+            | Op::Pipeline { end: target, .. }
             | Op::Redirect { end: target, .. }
             | Op::NextItem { done: target, .. } => *target = here,
             _ => {}
@@ -106,9 +107,21 @@ impl Compiler {
             return Err(ShellError::Unsupported("`!`"));
         }
         match pipeline.seq.as_slice() {
-            [command] => self.command(command),
-            _ => Err(ShellError::Unsupported("a pipeline")),
+            [command] => self.command(command)?,
+            commands => {
+                let start = self.emit(Op::Pipeline { stages: Vec::new(), end: 0 });
+                for command in commands {
+                    let stage = self.ops.len();
+                    if let Op::Pipeline { stages, .. } = &mut self.ops[start] {
+                        stages.push(stage);
+                    }
+                    self.command(command)?;
+                    self.ops.push(Op::Exit);
+                }
+                self.patch(start);
+            }
         }
+        Ok(())
     }
 
     fn command(&mut self, command: &AstCommand) -> Result<(), ShellError> {

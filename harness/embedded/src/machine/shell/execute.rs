@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::error::ShellError;
-use super::interpreter::{CAPTURE, Child, Frame, Shell, Wait};
+use super::interpreter::{CAPTURE_INPUT, Child, Frame, Shell, Wait};
 use super::script::{Command, Op};
 use super::{applets, builtins};
 use crate::machine::calibration;
@@ -42,9 +42,13 @@ impl Shell {
             Op::Subshell { end } => {
                 let child = self.fork(index + 1, Self::inherited_descriptors(pid, kernel), pid, kernel)?;
                 self.position.index = *end;
-                self.wait_for(child);
+                self.wait_for(vec![child]);
             }
             Op::Capture { slot, end } => self.start_capture(index + 1, *slot, *end, pid, kernel)?,
+            Op::Pipeline { stages, end } => {
+                self.position.index = *end;
+                self.start_pipeline(stages, pid, kernel)?;
+            }
             Op::Exit => return Ok(Some(StepOutcome::Exit(self.status))),
             Op::Redirect { redirects, end } => match self.redirect(redirects, pid, kernel)? {
                 Some(saved) => self.frames.push(Frame::Redirect(saved)),
@@ -106,12 +110,41 @@ impl Shell {
         kernel: &mut Kernel,
     ) -> Result<(), ShellError> {
         let mut descriptors = Self::inherited_descriptors(pid, kernel);
-        let output = kernel.open(Target::Capture(Vec::new()));
-        descriptors[STDOUT] = Some(output);
-        kernel.set_descriptor(pid, CAPTURE, Some(output));
-        let child = self.fork(start, descriptors, pid, kernel)?;
-        self.wait = Wait::Capture { child: Child::running(child), slot };
+        let (reader, writer) = kernel.create_pipe();
+        descriptors[STDOUT] = Some(writer);
+        let child = self.fork(start, descriptors, pid, kernel);
+        kernel.close(writer);
+        kernel.set_descriptor(pid, CAPTURE_INPUT, Some(reader));
+        self.wait = Wait::Capture { child: Child::running(child?), slot, output: Vec::new(), at_end: false };
         self.position.index = end;
+        Ok(())
+    }
+
+    fn start_pipeline(&mut self, stages: &[usize], pid: Pid, kernel: &mut Kernel) -> Result<(), ShellError> {
+        let mut children = Vec::new();
+        let mut input = None;
+        for (at, stage) in stages.iter().enumerate() {
+            let mut descriptors = Self::inherited_descriptors(pid, kernel);
+            if let Some(input) = input {
+                descriptors[STDIN] = Some(input);
+            }
+            let pipe = (at + 1 < stages.len()).then(|| kernel.create_pipe());
+            if let Some((_, writer)) = pipe {
+                descriptors[STDOUT] = Some(writer);
+            }
+            let child = self.fork(*stage, descriptors, pid, kernel);
+            for file in [input, pipe.map(|(_, writer)| writer)].into_iter().flatten() {
+                kernel.close(file);
+            }
+            input = pipe.map(|(reader, _)| reader);
+            if child.is_err()
+                && let Some(input) = input
+            {
+                kernel.close(input);
+            }
+            children.push(child?);
+        }
+        self.wait_for(children);
         Ok(())
     }
 
@@ -140,7 +173,11 @@ impl Shell {
         }
         let Some(saved) = self.redirect(&command.redirects, pid, kernel)? else { return Ok(None) };
         if builtins::is_builtin(name) {
-            let outcome = self.builtin(&words, pid, kernel)?;
+            let mut outcome = self.builtin(&words)?;
+            // `read` reads from a redirected input before the redirection ends.
+            if matches!(self.wait, Wait::Line(_)) && !saved.is_empty() {
+                outcome = self.resume(pid, kernel);
+            }
             self.restore(saved, pid, kernel);
             return Ok(outcome);
         }
@@ -167,7 +204,7 @@ impl Shell {
         }
         let child = self.spawn(&words, Self::inherited_descriptors(pid, kernel), pid, kernel);
         self.restore(saved, pid, kernel);
-        self.wait_for(child?);
+        self.wait_for(vec![child?]);
         Ok(None)
     }
 

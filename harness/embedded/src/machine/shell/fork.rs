@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::error::ShellError;
-use super::interpreter::{CAPTURE, Child, Shell, Wait};
+use super::interpreter::{CAPTURE_INPUT, Child, PENDING_OUTPUT, Shell, Wait};
 use super::script::Position;
 use crate::machine::calibration;
 use crate::machine::descriptors::Descriptors;
@@ -37,7 +37,8 @@ impl Shell {
     pub(super) fn inherited_descriptors(pid: Pid, kernel: &Kernel) -> Descriptors {
         let mut descriptors =
             kernel.processes.get(&pid).map(|process| process.descriptors).unwrap_or_default();
-        descriptors[CAPTURE] = None;
+        descriptors[CAPTURE_INPUT] = None;
+        descriptors[PENDING_OUTPUT] = None;
         descriptors
     }
 
@@ -77,9 +78,9 @@ impl Shell {
         child_pid(kernel.spawn(pid, Box::new(self.forked_at(index)), descriptors, at))
     }
 
-    /// Waits for a foreground process.
-    pub(super) fn wait_for(&mut self, child: u64) {
-        self.wait = Wait::Foreground(Child::running(child));
+    /// Waits for foreground processes.
+    pub(super) fn wait_for(&mut self, children: Vec<u64>) {
+        self.wait = Wait::Foreground(children.into_iter().map(Child::running).collect());
     }
 }
 

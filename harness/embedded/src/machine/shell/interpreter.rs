@@ -8,14 +8,17 @@ use super::compile::compile;
 use super::error::ShellError;
 use super::script::{Command, Op, Position, Script, Word};
 use crate::machine::calibration;
+use crate::machine::data::Data;
 use crate::machine::ids::{OpenFileId, Pid};
 use crate::machine::kernel::{Kernel, Program};
 use crate::machine::signal::Signal;
 use crate::machine::step::{Footprint, SignalAction, StepOutcome};
 use crate::sim::Time;
 
-/// The descriptor of the output of a command substitution.
-pub(super) const CAPTURE: usize = 9;
+/// The descriptor from which the shell reads the output of a command substitution.
+pub(super) const CAPTURE_INPUT: usize = 9;
+/// The descriptor of a pipe that was full.
+pub(super) const PENDING_OUTPUT: usize = 8;
 
 /// A shell that has no effect on memory, files or processes for more steps than this runs slower:
 /// its loop costs the simulation more than it contributes.
@@ -86,15 +89,21 @@ pub(super) enum Frame {
 /// The event that a shell waits for.
 pub(super) enum Wait {
     Nothing,
-    /// A foreground process, which determines the status.
-    Foreground(Child),
-    /// A command substitution, whose output goes to a slot.
+    /// Foreground processes. The last one determines the status.
+    Foreground(Vec<Child>),
+    /// A command substitution.
     Capture {
         child: Child,
         slot: usize,
+        output: Vec<u8>,
+        at_end: bool,
     },
     /// `wait`, for these processes or for all.
     Jobs(Option<Vec<u64>>),
+    /// `read`, into these variables.
+    Line(Vec<String>),
+    /// Room in a pipe.
+    Output(Data),
 }
 
 impl Shell {

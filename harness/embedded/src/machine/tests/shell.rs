@@ -27,7 +27,7 @@ fn scripts_print_and_exit_as_in_ash() {
         ("for i in 1 2 3; do echo $i; done", "1|2|3", Some(0)),
         ("i=0; while [ $i -lt 3 ]; do i=$(($i+1)); echo $i; done", "1|2|3", Some(0)),
         ("x=1; (x=2; echo $x); echo $x", "2|1", Some(0)),
-        ("{ echo a; echo b; } > /f; while read l; do echo got $l; done < /f", "got a|got b", Some(0)),
+        ("{ echo a; echo b; } | while read l; do echo got $l; done", "got a|got b", Some(0)),
         ("x=$(echo inner; echo more); echo \"[$x]\"; echo [$x]", "[inner|more]|[inner more]", Some(0)),
         ("echo $(echo $(echo nested))", "nested", Some(0)),
         ("x=$(false); echo $?", "1", Some(0)),
@@ -53,6 +53,7 @@ fn scripts_print_and_exit_as_in_ash() {
         ("sleep 1 & wait $!; echo $?", "0", Some(0)),
         ("sh -c 'exit 5' & wait $!; echo $?", "5", Some(0)),
         ("if", "sh: syntax error", Some(2)),
+        ("echo 'a' | cat | cat", "a", Some(0)),
         ("n=3; while [ \"$n\" -gt 0 ]; do n=$((n-1)); done; echo $n", "0", Some(0)),
         ("[ a = [ ] || echo brackets", "brackets", Some(0)),
         ("dd if=/dev/zero of=/dev/null bs=1 count=0 status=none; echo $?", "0", Some(0)),
@@ -89,7 +90,6 @@ fn unsupported_syntax_is_rejected_before_the_script_runs() {
         ("x+=a", "an array or `+=`"),
         ("IFS=,; read a b", "IFS"),
         ("time true", "`time`"),
-        ("echo a | cat", "a pipeline"),
         ("! false", "`!`"),
         ("echo $(($(echo 1) + 1))", "an expansion other than a variable in arithmetic"),
     ] {
@@ -134,7 +134,7 @@ fn unknown_commands_and_images_idle_and_report_that() {
     for (script, command) in [
         ("foo --bar; echo never", "\"foo --bar\""),
         ("set -e; echo never", "\"set -e\""),
-        ("grep a < /dev/null; echo never", "\"grep a\""),
+        ("echo a | grep a; echo never", "\"grep a\""),
         ("/opt/tool x", "\"/opt/tool x\""),
         ("stress --vm 1 --vm-bytes 1G", "\"stress --vm 1 --vm-bytes 1G\""),
     ] {
