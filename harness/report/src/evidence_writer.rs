@@ -234,15 +234,15 @@ mod tests {
         assert_eq!(
             names,
             [
+                "api-rejection.yaml",
                 "configz.yaml",
                 "events.yaml",
                 "facts.yaml",
-                "result.json",
                 "kubelet.log",
                 "node.yaml",
                 "pods-created.yaml",
                 "pods-final.yaml",
-                "refused.yaml",
+                "result.json",
                 "samples.jsonl",
                 "summary-before.json",
                 "summary.md",
@@ -260,7 +260,7 @@ mod tests {
         written("events.yaml", recorded(&seen.events));
         written("node.yaml", recorded([&seen.node_status]));
         written("configz.yaml", recorded([&seen.configz]));
-        written("refused.yaml", recorded(&seen.api_rejection));
+        written("api-rejection.yaml", recorded(&seen.api_rejection));
         assert_eq!(documents("facts.yaml")[0]["evictionsCounted"], json!(seen.evictions_counted));
         let samples: Vec<Value> =
             files["samples.jsonl"].lines().map(|line| serde_json::from_str(line).unwrap()).collect();

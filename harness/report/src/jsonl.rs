@@ -66,7 +66,12 @@ impl<W: Write + Send> Report for JsonLines<W> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use evictlab_judge::{CaseResult, EarlierTry, Rate, Verdict};
+
     use super::*;
+    use crate::run_event::{FlakyResult, ShardInfo};
     use crate::{RunEventKind, fixtures};
 
     #[test]
@@ -81,6 +86,32 @@ mod tests {
                 panic!("{error:#}\n{event:#}");
             }
         }
+    }
+
+    /// Events with the keys that few runs have.
+    fn events_with_all_keys() -> [RunEvent; 3] {
+        let mut started = fixtures::run_started(&["v1.32.13"], &["hard"]);
+        if let RunEventKind::RunStarted { model, flaky_result, real_start, shard, .. } = &mut started {
+            *model = Some(fixtures::model());
+            *flaky_result = FlakyResult::Fail;
+            *real_start = Some(jiff::Timestamp::UNIX_EPOCH);
+            *shard = Some(ShardInfo { part: 1, of: 2, other_cases: vec![] });
+        }
+        let mut result = CaseResult::without_evidence(Verdict::Passed, "evicted");
+        result.rate = Some(Rate { label: "evicted".to_owned(), count: 1, total: 2 });
+        result.earlier_tries =
+            vec![EarlierTry { verdict: Verdict::Failed, why: "late".to_owned(), inconclusive_reason: None }];
+        let result = Arc::new(result);
+        let id = fixtures::id("message", "hard", "v1.32.13", 1);
+        let retried = RunEventKind::CaseRetried {
+            id: id.clone(),
+            try_number: 1,
+            text: "retrying".to_owned(),
+            result: result.clone(),
+            evidence: None,
+        };
+        let ended = RunEventKind::CaseEnded { id, node: None, seconds: 8.0, result, evidence: None };
+        [started, retried, ended].map(|kind| fixtures::event(0.0, kind))
     }
 
     #[test]
@@ -114,7 +145,7 @@ mod tests {
             ("stale-statistics", "stats-outrun"),
         ];
         let mut unseen = Vec::from_iter([&format_2[..], &format_3].concat());
-        for event in fixtures::full_run() {
+        for event in fixtures::full_run().into_iter().chain(events_with_all_keys()) {
             let text = serde_json::to_string(&event).unwrap();
             unseen.retain(|(new, _)| !text.contains(&format!("\"{new}\":")));
             for keys in [&format_2[..], &format_3] {

@@ -383,7 +383,7 @@ fn a_case_ends_when_pods_of_others_arrive() {
     let ended = events(&results).into_iter().find(|event| event["type"] == "case-ended").unwrap();
     assert_eq!(ended["result"]["verdict"], "error");
     let why = ended["result"]["why"].as_str().unwrap();
-    assert!(why.starts_with("failed to complete the case: it puts its node under pressure, "), "{why}");
+    assert!(why.starts_with("failed to complete the case: the case puts its node under pressure, "), "{why}");
     assert!(why.contains("and this node runs other pods (evictlab-theirs/theirs)"), "{why}");
     // From now on the node is in use.
     let (status, _, verdicts) = cluster.run(&arguments);

@@ -118,7 +118,7 @@ pub(super) fn deleted(kind: Kind, name: &str, object: &Value) -> Value {
 }
 
 /// Returns the API group of a kind; empty for the core group.
-pub(crate) fn group(kind: Kind) -> &'static str {
+pub(super) fn group(kind: Kind) -> &'static str {
     kind.names().1.split_once('/').map_or("", |(group, _)| group)
 }
 

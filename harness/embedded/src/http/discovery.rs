@@ -9,7 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{
     ServerAddressByClientCIDR,
 };
 
-use super::resource::{RESOURCES, Resource, Verb};
+use super::resource::{RESOURCES, Resource, Source, Verb};
 use super::{errors, responses};
 use crate::resource::{Kind, Scope};
 
@@ -26,7 +26,7 @@ pub(crate) async fn core_versions() -> Response {
 
 /// Handles `/apis`.
 pub(crate) async fn groups() -> Response {
-    let mut names: Vec<&str> = RESOURCES.iter().map(Resource::group).collect();
+    let mut names: Vec<&str> = RESOURCES.iter().map(|resource| resource.group).collect();
     names.retain(|name| !name.is_empty());
     names.dedup();
     responses::json(200, &APIGroupList { groups: names.into_iter().filter_map(api_group).collect() })
@@ -47,8 +47,7 @@ pub(crate) async fn core_resources(Path(version): Path<String>) -> Response {
 
 /// Handles `/apis/GROUP/VERSION`.
 pub(crate) async fn resources(Path((group, version)): Path<(String, String)>) -> Response {
-    let served =
-        RESOURCES.iter().filter(|resource| (resource.group(), resource.version()) == (&group, &version));
+    let served = RESOURCES.iter().filter(|resource| (resource.group, resource.version) == (&group, &version));
     let resources: Vec<APIResource> = served.flat_map(api_resources).collect();
     let group_version = if group.is_empty() { version } else { format!("{group}/{version}") };
     if resources.is_empty() {
@@ -58,10 +57,10 @@ pub(crate) async fn resources(Path((group, version)): Path<(String, String)>) ->
 }
 
 fn api_group(name: &str) -> Option<APIGroup> {
-    let resource = RESOURCES.iter().find(|resource| resource.group() == name)?;
+    let resource = RESOURCES.iter().find(|resource| resource.group == name)?;
     let version = GroupVersionForDiscovery {
-        group_version: resource.api_version().to_owned(),
-        version: resource.version().to_owned(),
+        group_version: resource.api_version(),
+        version: resource.version.to_owned(),
     };
     Some(APIGroup {
         name: name.to_owned(),
@@ -73,21 +72,20 @@ fn api_group(name: &str) -> Option<APIGroup> {
 
 /// Returns a resource and its subresources.
 fn api_resources(resource: &Resource) -> Vec<APIResource> {
-    let kind = resource.kind;
-    let namespaced = kind.scope() == Scope::Namespaced;
+    let namespaced = resource.scope == Scope::Namespaced;
     let verbs = |verbs: &[Verb]| verbs.iter().map(Verb::to_string).collect();
     let own = APIResource {
-        name: kind.plural().to_owned(),
-        singular_name: kind.names().0.to_lowercase(),
-        kind: kind.names().0.to_owned(),
+        name: resource.plural.to_owned(),
+        singular_name: resource.kind.to_lowercase(),
+        kind: resource.kind.to_owned(),
         verbs: verbs(resource.verbs),
         short_names: Some(resource.short_names.iter().map(|name| (*name).to_owned()).collect()),
-        categories: is_in_category_all(kind).then(|| vec!["all".to_owned()]),
+        categories: is_in_category_all(resource).then(|| vec!["all".to_owned()]),
         namespaced,
         ..APIResource::default()
     };
     let subresources = resource.subresources.iter().map(|subresource| APIResource {
-        name: format!("{}/{}", kind.plural(), subresource.name),
+        name: format!("{}/{}", resource.plural, subresource.name),
         kind: subresource.kind.to_owned(),
         verbs: verbs(subresource.verbs),
         group: subresource.group_version.map(|(group, _)| group.to_owned()),
@@ -99,7 +97,7 @@ fn api_resources(resource: &Resource) -> Vec<APIResource> {
 }
 
 /// Returns true for the resources of `kubectl get all`.
-fn is_in_category_all(kind: Kind) -> bool {
+fn is_in_category_all(resource: &Resource) -> bool {
     use Kind::{Deployment, Job, Pod, ReplicaSet};
-    matches!(kind, Pod | Deployment | ReplicaSet | Job)
+    matches!(resource.source, Source::Stored(Pod | Deployment | ReplicaSet | Job))
 }

@@ -8,9 +8,9 @@ use http::Method;
 use k8s_openapi::api::authorization::v1::{SelfSubjectAccessReview, SubjectAccessReviewStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::StatusDetails;
 
-use super::objects;
+use super::objects::{self, Endpoint};
 use super::request::{ApiRequest, Query, Representation, Target};
-use super::resource::{self, Resource, Verb};
+use super::resource::{self, Resource, Source, Verb};
 use super::view::View;
 use super::{errors, log, proxy, responses};
 use crate::apiserver::Status;
@@ -44,11 +44,8 @@ pub(crate) async fn handle(State(cluster): State<Cluster>, request: Request) -> 
 
 fn dispatch(cluster: &Cluster, request: &ApiRequest, is_acceptable: bool) -> Result<Response, Status> {
     let target = &request.target;
-    if is_access_review(request) {
-        return review_access(request);
-    }
     let resource = resource::find(target).ok_or_else(|| unknown_resource(target))?;
-    if resource.kind.scope() == Scope::Cluster && target.namespace.is_some() {
+    if resource.scope == Scope::Cluster && target.namespace.is_some() {
         return Err(unknown_resource(target));
     }
     let verbs = match &target.subresource {
@@ -62,7 +59,10 @@ fn dispatch(cluster: &Cluster, request: &ApiRequest, is_acceptable: bool) -> Res
     if !is_acceptable {
         return Err(errors::not_acceptable());
     }
-    object(cluster, request, resource, verb)
+    match resource.source {
+        Source::Stored(kind) => object(cluster, request, resource, kind, verb),
+        Source::AccessReviews => review_access(request),
+    }
 }
 
 /// Returns the verb of a request, as `RequestInfo` derives it from method and path.
@@ -85,12 +85,13 @@ fn object(
     cluster: &Cluster,
     request: &ApiRequest,
     resource: &'static Resource,
+    kind: Kind,
     verb: Verb,
 ) -> Result<Response, Status> {
-    let view = View::from_request(cluster, request, resource)?;
+    let endpoint = Endpoint { view: View::from_request(cluster, request, resource)?, kind };
     let target = &request.target;
     // Writes need a namespace, creations must not have a name, and the rest needs one.
-    let lacks_namespace = resource.kind.scope() == Scope::Namespaced && target.namespace.is_none();
+    let lacks_namespace = resource.scope == Scope::Namespaced && target.namespace.is_none();
     let is_supported = match verb {
         Verb::List | Verb::Watch => true,
         Verb::Create => !lacks_namespace && target.name.is_none(),
@@ -101,14 +102,14 @@ fn object(
         return Err(unsupported_verb(request));
     }
     match verb {
-        Verb::Get => objects::get(cluster, request, view),
-        Verb::List => objects::list(cluster, request, view),
-        Verb::Watch => objects::watch(cluster, request, view),
-        Verb::Create => objects::create(cluster, request, view),
-        Verb::Update => objects::update(cluster, request, view),
-        Verb::Patch => objects::patch(cluster, request, view),
-        Verb::Delete => objects::delete(cluster, request, view),
-        Verb::DeleteCollection => objects::delete_collection(cluster, request, view),
+        Verb::Get => objects::get(cluster, request, endpoint),
+        Verb::List => objects::list(cluster, request, endpoint),
+        Verb::Watch => objects::watch(cluster, request, endpoint),
+        Verb::Create => objects::create(cluster, request, endpoint),
+        Verb::Update => objects::update(cluster, request, endpoint),
+        Verb::Patch => objects::patch(cluster, request, endpoint),
+        Verb::Delete => objects::delete(cluster, request, endpoint),
+        Verb::DeleteCollection => objects::delete_collection(cluster, request, endpoint),
     }
 }
 
@@ -118,32 +119,25 @@ fn subresource(
     resource: &'static Resource,
     name: &str,
 ) -> Result<Response, Status> {
-    let view = View::from_request(cluster, request, resource)?;
-    let kind = resource.kind;
+    let Source::Stored(kind) = resource.source else { return Err(unknown_resource(&request.target)) };
+    let endpoint = Endpoint { view: View::from_request(cluster, request, resource)?, kind };
     match (name, &request.method) {
-        ("status" | "ephemeralcontainers" | "resize", &Method::GET) => objects::get(cluster, request, view),
-        ("status" | "ephemeralcontainers" | "resize", &Method::PATCH) => {
-            objects::patch(cluster, request, view)
+        ("status" | "ephemeralcontainers" | "resize", &Method::GET) => {
+            objects::get(cluster, request, endpoint)
         }
-        ("status" | "ephemeralcontainers" | "resize", _) => objects::update(cluster, request, view),
+        ("status" | "ephemeralcontainers" | "resize", &Method::PATCH) => {
+            objects::patch(cluster, request, endpoint)
+        }
+        ("status" | "ephemeralcontainers" | "resize", _) => objects::update(cluster, request, endpoint),
         ("eviction", _) => objects::evict(cluster, request),
         ("log", _) => log::log(cluster, request),
         ("proxy", &Method::GET) if kind == Kind::Node => proxy::proxy_to_kubelet(cluster, request),
         ("proxy", _) if kind == Kind::Node => Err(unsupported_verb(request)),
         (other, _) => {
-            let what = format!("{} {:?}: {other}", kind.plural(), request.target.name());
+            let what = format!("{} {:?}: {other}", resource.plural, request.target.name());
             Err(errors::not_simulated(&what))
         }
     }
-}
-
-/// Returns true for the creation of a `SelfSubjectAccessReview`, which is not a stored object.
-fn is_access_review(request: &ApiRequest) -> bool {
-    let Target { group, version, resource, .. } = &request.target;
-    request.method == Method::POST
-        && group == "authorization.k8s.io"
-        && version == "v1"
-        && resource == "selfsubjectaccessreviews"
 }
 
 /// Handles POST of a `SelfSubjectAccessReview`: every request with the token is allowed.

@@ -34,9 +34,8 @@ pub(crate) async fn document(Path(path): Path<String>) -> Response {
     let patchable = resources.into_iter().filter(|resource| resource.verbs.contains(&Verb::Patch));
     let paths: Map<String, Value> = patchable
         .map(|resource| {
-            let namespace =
-                if resource.kind.scope() == Scope::Namespaced { "namespaces/{namespace}/" } else { "" };
-            let path = format!("/{path}/{namespace}{}/{{name}}", resource.kind.plural());
+            let namespace = if resource.scope == Scope::Namespaced { "namespaces/{namespace}/" } else { "" };
+            let path = format!("/{path}/{namespace}{}/{{name}}", resource.plural);
             (path, json!({"patch": patch_operation(resource)}))
         })
         .collect();
@@ -45,7 +44,7 @@ pub(crate) async fn document(Path(path): Path<String>) -> Response {
 }
 
 fn group_path(resource: &Resource) -> String {
-    let prefix = if resource.group().is_empty() { "api" } else { "apis" };
+    let prefix = if resource.group.is_empty() { "api" } else { "apis" };
     format!("{prefix}/{}", resource.api_version())
 }
 
@@ -54,16 +53,16 @@ fn patch_operation(resource: &Resource) -> Value {
     let path =
         |name: &str| json!({"name": name, "in": "path", "schema": {"type": "string"}, "required": true});
     let mut parameters = vec![path("name")];
-    if resource.kind.scope() == Scope::Namespaced {
+    if resource.scope == Scope::Namespaced {
         parameters.push(path("namespace"));
     }
     parameters.extend(["dryRun", "fieldManager", "fieldValidation"].map(query));
     json!({
-        "operationId": format!("patch{}", resource.kind.names().0),
+        "operationId": format!("patch{}", resource.kind),
         "parameters": parameters,
         "responses": {"200": {"description": "OK"}},
         "x-kubernetes-action": "patch",
         "x-kubernetes-group-version-kind":
-            {"group": resource.group(), "version": resource.version(), "kind": resource.kind.names().0},
+            {"group": resource.group, "version": resource.version, "kind": resource.kind},
     })
 }

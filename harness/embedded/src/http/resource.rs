@@ -3,20 +3,29 @@
 use std::fmt;
 
 use super::request::Target;
-use crate::apiserver::group;
-use crate::resource::Kind;
+use crate::resource::{Kind, Scope};
 
-/// A served resource.
+/// A resource in a version of an API group.
 #[derive(Debug)]
 pub(crate) struct Resource {
-    /// Kind of the objects.
-    pub(crate) kind: Kind,
+    /// API group; empty for the core group.
+    pub(crate) group: &'static str,
+    /// API version.
+    pub(crate) version: &'static str,
+    /// Plural name, as in paths.
+    pub(crate) plural: &'static str,
     /// Short names for kubectl.
     pub(crate) short_names: &'static [&'static str],
+    /// Kind of the objects.
+    pub(crate) kind: &'static str,
+    /// Namespaced or cluster-scoped.
+    pub(crate) scope: Scope,
     /// Supported verbs.
     pub(crate) verbs: &'static [Verb],
     /// Subresources.
     pub(crate) subresources: &'static [Subresource],
+    /// Origin of the objects.
+    pub(crate) source: Source,
 }
 
 /// A subresource.
@@ -60,6 +69,25 @@ impl fmt::Display for Verb {
     }
 }
 
+/// Origin of the objects of a resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// Stored objects.
+    Stored(Kind),
+    /// Create only; not stored.
+    AccessReviews,
+}
+
+impl Source {
+    /// Returns the stored kind.
+    pub(crate) fn kind(self) -> Option<Kind> {
+        match self {
+            Self::Stored(kind) => Some(kind),
+            Self::AccessReviews => None,
+        }
+    }
+}
+
 use Verb::{Create, Delete, DeleteCollection, Get, List, Patch, Update, Watch};
 
 const ALL: &[Verb] = &[Create, Delete, DeleteCollection, Get, List, Patch, Update, Watch];
@@ -75,24 +103,36 @@ const fn status(kind: &'static str) -> Subresource {
     subresource("status", kind, GET_PATCH_UPDATE)
 }
 
-const fn resource(
+/// A stored resource of the core group.
+const fn core(
     kind: Kind,
     short_names: &'static [&'static str],
     subresources: &'static [Subresource],
 ) -> Resource {
-    Resource { kind, short_names, verbs: ALL, subresources }
+    Resource {
+        group: "",
+        version: "v1",
+        plural: kind.plural(),
+        short_names,
+        kind: kind.names().0,
+        scope: kind.scope(),
+        verbs: ALL,
+        subresources,
+        source: Source::Stored(kind),
+    }
+}
+
+const fn in_group(group: &'static str, resource: Resource) -> Resource {
+    Resource { group, ..resource }
 }
 
 /// All resources, ordered by group.
 pub(crate) static RESOURCES: &[Resource] = &[
-    resource(Kind::ConfigMap, &["cm"], &[]),
-    resource(Kind::Event, &["ev"], &[]),
-    Resource {
-        verbs: WITHOUT_DELETE_COLLECTION,
-        ..resource(Kind::Namespace, &["ns"], &[status("Namespace")])
-    },
-    resource(Kind::Node, &["no"], &[subresource("proxy", "NodeProxyOptions", PROXY), status("Node")]),
-    resource(
+    core(Kind::ConfigMap, &["cm"], &[]),
+    core(Kind::Event, &["ev"], &[]),
+    Resource { verbs: WITHOUT_DELETE_COLLECTION, ..core(Kind::Namespace, &["ns"], &[status("Namespace")]) },
+    core(Kind::Node, &["no"], &[subresource("proxy", "NodeProxyOptions", PROXY), status("Node")]),
+    core(
         Kind::Pod,
         &["po"],
         &[
@@ -112,41 +152,44 @@ pub(crate) static RESOURCES: &[Resource] = &[
             status("Pod"),
         ],
     ),
-    resource(Kind::ResourceQuota, &["quota"], &[]),
-    resource(Kind::ServiceAccount, &["sa"], &[]),
-    resource(Kind::Deployment, &["deploy"], &[status("Deployment")]),
-    resource(Kind::ReplicaSet, &["rs"], &[status("ReplicaSet")]),
-    resource(Kind::Job, &[], &[status("Job")]),
-    resource(Kind::Lease, &[], &[]),
-    resource(Kind::RuntimeClass, &[], &[]),
-    resource(Kind::PodDisruptionBudget, &["pdb"], &[status("PodDisruptionBudget")]),
-    resource(Kind::PriorityClass, &["pc"], &[]),
+    core(Kind::ResourceQuota, &["quota"], &[]),
+    core(Kind::ServiceAccount, &["sa"], &[]),
+    in_group("apps", core(Kind::Deployment, &["deploy"], &[status("Deployment")])),
+    in_group("apps", core(Kind::ReplicaSet, &["rs"], &[status("ReplicaSet")])),
+    Resource {
+        group: "authorization.k8s.io",
+        version: "v1",
+        plural: "selfsubjectaccessreviews",
+        short_names: &[],
+        kind: "SelfSubjectAccessReview",
+        scope: Scope::Cluster,
+        verbs: &[Create],
+        subresources: &[],
+        source: Source::AccessReviews,
+    },
+    in_group("batch", core(Kind::Job, &[], &[status("Job")])),
+    in_group("coordination.k8s.io", core(Kind::Lease, &[], &[])),
+    in_group("node.k8s.io", core(Kind::RuntimeClass, &[], &[])),
+    in_group("policy", core(Kind::PodDisruptionBudget, &["pdb"], &[status("PodDisruptionBudget")])),
+    in_group("scheduling.k8s.io", core(Kind::PriorityClass, &["pc"], &[])),
 ];
 
 /// Returns the resource that a path names.
 pub(crate) fn find(target: &Target) -> Option<&'static Resource> {
     let is_target = |resource: &&Resource| {
-        (resource.group(), resource.version(), resource.kind.plural())
+        (resource.group, resource.version, resource.plural)
             == (target.group.as_str(), target.version.as_str(), target.resource.as_str())
     };
     RESOURCES.iter().find(is_target)
 }
 
 impl Resource {
-    /// Returns the API group; empty for the core group.
-    pub(crate) fn group(&self) -> &'static str {
-        group(self.kind)
-    }
-
-    /// Returns the API version.
-    pub(crate) fn version(&self) -> &'static str {
-        let api_version = self.api_version();
-        api_version.rsplit_once('/').map_or(api_version, |(_, version)| version)
-    }
-
     /// Returns the `apiVersion` of the objects.
-    pub(crate) fn api_version(&self) -> &'static str {
-        self.kind.names().1
+    pub(crate) fn api_version(&self) -> String {
+        match self.group {
+            "" => self.version.to_owned(),
+            group => format!("{group}/{}", self.version),
+        }
     }
 
     /// Returns a subresource by its name.
@@ -160,9 +203,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn serves_every_kind_with_its_status() {
+    fn serves_every_stored_kind_under_its_names() {
         for kind in Kind::ALL {
-            let served = RESOURCES.iter().find(|resource| resource.kind == kind).unwrap();
+            let served = RESOURCES.iter().find(|resource| resource.source == Source::Stored(kind)).unwrap();
+            assert_eq!((served.kind, served.api_version().as_str()), kind.names());
+            assert_eq!((served.plural, served.scope), (kind.plural(), kind.scope()));
             assert_eq!(served.subresource("status").is_some(), kind.has_status(), "{kind:?}");
         }
     }

@@ -98,8 +98,8 @@ impl View {
                 objects.map(|object| Cow::Owned(partial_metadata(object))).collect(),
             ),
             Representation::Object => (
-                format!("{}List", self.resource.kind.names().0),
-                self.resource.api_version().to_owned(),
+                format!("{}List", self.resource.kind),
+                self.resource.api_version(),
                 objects.map(Cow::Borrowed).collect(),
             ),
         };
@@ -118,9 +118,9 @@ impl View {
                 IncludeObject::Metadata => partial_metadata(object),
                 IncludeObject::Object => object.clone(),
             };
-            table::row(self.resource.kind, object, included, self.now)
+            table::row(self.resource.source, object, included, self.now)
         });
-        table::table(self.resource.kind, rows.collect(), metadata, with_columns)
+        table::table(self.resource.source, rows.collect(), metadata, with_columns)
     }
 }
 

@@ -3,6 +3,7 @@
 use super::config::KubeletConfig;
 use super::event::KubeletEvent;
 use super::eviction::Eviction;
+use super::identity::Identity;
 use super::log::Log;
 use super::pods::Pods;
 use super::recorder::Recorder;
@@ -11,16 +12,22 @@ use super::stats::Stats;
 use super::status::NodeStatusUpdates;
 use crate::context::SimContext;
 use crate::machine::{Machine, MachineEvent};
-use crate::options::NodeOptions;
+use crate::options::{NodeOptions, OptionsError};
 use crate::sim::{EventQueue, Time};
 use crate::storage::Change;
 
 impl Kubelet {
     /// Creates a stopped kubelet.
-    pub(crate) fn new(options: NodeOptions) -> Self {
-        Self {
-            config: KubeletConfig::new(&options),
+    pub(crate) fn new(options: &NodeOptions) -> Result<Self, OptionsError> {
+        let identity = Identity {
+            node: options.name.clone(),
+            options: options.clone(),
+            version: options.version.clone(),
+            cgroup: options.cgroup,
             pid: 1000,
+        };
+        Ok(Self {
+            config: KubeletConfig::new(&identity),
             running: false,
             started: Time::default(),
             log: Log::default(),
@@ -28,10 +35,10 @@ impl Kubelet {
             pods: Pods::default(),
             stats: Stats::default(),
             eviction: Eviction::default(),
-            status: NodeStatusUpdates::new(&options.version),
-            options,
+            status: NodeStatusUpdates::new(&identity),
+            identity,
             queue: EventQueue::default(),
-        }
+        })
     }
 
     /// Starts, unless the configuration is rejected. Running containers are kept; all other state
@@ -39,7 +46,7 @@ impl Kubelet {
     pub(crate) fn start(&mut self, machine: &mut Machine, ctx: &mut SimContext) {
         self.running = true;
         self.started = ctx.now;
-        self.pid += 7;
+        self.identity.pid += 7;
         self.recorder = Recorder::default();
         self.stats = Stats::default();
         self.eviction = Eviction::default();

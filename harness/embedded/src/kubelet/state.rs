@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::config::{Housekeeping, KubeletConfig};
 use super::event::{KubeletEvent, PodEvent};
 use super::eviction::Eviction;
+use super::identity::Identity;
 use super::log::{Level, Log};
 use super::pods::Pods;
 use super::recorder::Recorder;
@@ -15,19 +16,16 @@ use super::stats::Stats;
 use super::status::NodeStatusUpdates;
 use crate::context::SimContext;
 use crate::defect::Defect;
-use crate::options::NodeOptions;
 use crate::resource::ObjectExt;
 use crate::sim::{EventQueue, Slot, Time};
 
 /// A kubelet. Its components are fields; the operations of a component are in the component's
 /// folder.
 pub struct Kubelet {
-    /// Options of the node: its name, the version of the kubelet, its defects.
-    pub(crate) options: NodeOptions,
+    /// Name, version and options.
+    pub(crate) identity: Identity,
     /// Configuration.
     pub(crate) config: KubeletConfig,
-    /// Process id; grows with each restart.
-    pub(super) pid: u64,
     /// True if the process runs. Events of a stopped kubelet are ignored.
     pub(crate) running: bool,
     /// Time of the last start.
@@ -50,7 +48,7 @@ pub struct Kubelet {
 impl Kubelet {
     /// Returns whether the kubelet has a defect.
     pub(super) fn has(&self, defect: Defect) -> bool {
-        self.options.defects.has(defect)
+        self.identity.options.defects.has(defect)
     }
 
     /// Returns whether the process runs.
@@ -89,7 +87,7 @@ impl Kubelet {
         OwnerReference {
             api_version: "v1".to_owned(),
             kind: "Node".to_owned(),
-            name: self.options.name.clone(),
+            name: self.identity.node.clone(),
             uid: node.uid().to_owned(),
             ..OwnerReference::default()
         }
@@ -128,7 +126,7 @@ impl Kubelet {
             Level::Error => 'E',
         };
         let time = ctx.epoch().at(ctx.now).strftime("%m%d %H:%M:%S%.6f").to_string();
-        let pid = self.pid;
+        let pid = self.identity.pid;
         let space = if pairs.is_empty() { "" } else { " " };
         self.log.add(ctx.now, format!("{letter}{time} {pid:7} {source}] {message:?}{space}{pairs}"));
     }

@@ -7,9 +7,9 @@ use crate::case_evidence::PodEvidence;
 use crate::verdict::{Inconclusive, InconclusiveReason};
 use evictlab_evidence::ContainerStatusExt;
 
-/// Finds a container that waits for anything but its regular start, also for its next one, or a pod that is `Pending` and
-/// in which no container ever ran. A container whose configuration does not exist beside one that
-/// ran is the case's intention.
+/// Finds a container that waits for anything but its regular start, also for its next one, or a pod
+/// that is `Pending` and in which no container ever ran. A container whose configuration does not
+/// exist beside one that ran is the case's intention.
 pub(super) fn never_started(pod: &PodEvidence<'_>) -> Option<Inconclusive> {
     const REGULAR_REASONS: [&str; 2] = ["PodInitializing", "ContainerCreating"];
     const CONFIG_ERROR: &str = "CreateContainerConfigError";

@@ -159,9 +159,9 @@ fn has_pressure_eviction(resource: Resource, evidence: &CaseEvidence<'_>) -> boo
     evidence.evictions.iter().any(is_of_resource)
 }
 
-/// Returns that another signal of the case's pressure never fell below its threshold, in a case that
-/// timed out: something else made room on the disk, say. A case that ended
-/// otherwise, such as by an unexpected eviction, need not have come so far.
+/// Returns that another signal of the case's pressure never fell below its threshold, in a case
+/// that timed out: something else made room on the disk, say. A case that ended otherwise, such as
+/// by an unexpected eviction, need not have come so far.
 fn other_threshold_not_reached(case: &Case, evidence: &CaseEvidence<'_>) -> Option<Inconclusive> {
     let pressure = case.pressure.as_ref()?;
     match evidence.observations.ended.as_ref()? {

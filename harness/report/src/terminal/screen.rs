@@ -36,9 +36,9 @@ enum Placement {
 /// Nothing depends on the exact size of the terminal, which may be out of date: tmux changes its
 /// screen up to 250 ms before it tells the program. tmux also counts blank rows: lines that wrap
 /// move as many rows from the top of the screen to the scrollback, even if the screen is empty
-/// below them. A block of several lines is therefore in the last rows of the terminal, so that these
-/// rows are permanent lines, or empty. It stays on the screen if its lines, wrapped, take no more
-/// rows than the terminal has.
+/// below them. A block of several lines is therefore in the last rows of the terminal, so that
+/// these rows are permanent lines, or empty. It stays on the screen if its lines, wrapped, take no
+/// more rows than the terminal has.
 ///
 /// Not indicatif: it moves up from the end of its block by the number of rows at the width that it
 /// knows, so that remains of each drawing stay above the next. Not ratatui: its inline viewport

@@ -117,7 +117,8 @@ impl CaseRunner<'_> {
                 for pod in live.pods.values() {
                     match namespace.evict_pod(pod.name()).await {
                         Ok(()) => {}
-                        // A pod that a PodDisruptionBudget protects (429) stays, and one may have gone.
+                        // A pod that a PodDisruptionBudget protects (429) stays, and one may have
+                        // gone.
                         Err(StageError::Rejected { status, .. }) if matches!(status.code, 404 | 429) => {}
                         Err(error) => return Err(error.into()),
                     }

@@ -308,7 +308,7 @@ mod tests {
         let named = |name: &str| sections(&crate::documents::Document::named(name).unwrap().schema());
         let events = named("events.jsonl");
         assert_eq!(events[0].keys.iter().map(|key| key.path.as_str()).collect::<Vec<_>>(), ["at", "type"]);
-        let ended = events.iter().find(|section| section.heading.as_deref() == Some("`what`: `case-ended`"));
+        let ended = events.iter().find(|section| section.heading.as_deref() == Some("`type`: `case-ended`"));
         let key = |path: &str| ended.unwrap().keys.iter().find(|key| key.path == path).unwrap();
         assert_eq!((key("suite").form.as_str(), key("suite").required), ("string", true));
         assert_eq!(key("node").form, "string or null");

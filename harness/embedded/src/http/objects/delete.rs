@@ -4,30 +4,34 @@ use axum::response::Response;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1;
 use serde_json::json;
 
+use super::Endpoint;
 use crate::apiserver::{self, DeleteOptions, DeleteResult, Status};
 use crate::cluster::Cluster;
 use crate::http::request::ApiRequest;
 use crate::http::responses;
 use crate::http::selector::ObjectSelector;
-use crate::http::view::View;
 use crate::resource::{Kind, ObjectExt};
 
 /// Warning for the deletion of a job without `propagationPolicy`.
 const JOB_WARNING: &str = "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning";
 
 /// Handles DELETE of one object.
-pub(crate) fn delete(cluster: &Cluster, request: &ApiRequest, view: View) -> Result<Response, Status> {
+pub(crate) fn delete(
+    cluster: &Cluster,
+    request: &ApiRequest,
+    endpoint: Endpoint,
+) -> Result<Response, Status> {
     let options = delete_options(request)?;
-    let warnings = match (view.resource.kind, options.propagation) {
+    let warnings = match (endpoint.kind, options.propagation) {
         (Kind::Job, None) => vec![JOB_WARNING.to_owned()],
         _ => Vec::new(),
     };
     let (namespace, name) = (request.target.namespace(), request.target.name());
     let deleted = cluster.with(|simulation| {
-        simulation.with_context(|ctx| apiserver::delete(ctx, view.resource.kind, namespace, name, options))
+        simulation.with_context(|ctx| apiserver::delete(ctx, endpoint.kind, namespace, name, options))
     })?;
     Ok(match deleted {
-        DeleteResult::Object(object) => view.one(200, &object, &warnings),
+        DeleteResult::Object(object) => endpoint.view.one(200, &object, &warnings),
         DeleteResult::Status(status) => responses::json(200, &status),
     })
 }
@@ -37,18 +41,18 @@ pub(crate) fn delete(cluster: &Cluster, request: &ApiRequest, view: View) -> Res
 pub(crate) fn delete_collection(
     cluster: &Cluster,
     request: &ApiRequest,
-    view: View,
+    endpoint: Endpoint,
 ) -> Result<Response, Status> {
     let options = delete_options(request)?;
-    let selector = ObjectSelector::from_query(&request.query, view.resource.kind)?;
+    let selector = ObjectSelector::from_query(&request.query, endpoint.view.resource.source)?;
     let namespace = request.target.namespace();
     let (objects, version) = cluster.with(|simulation| {
         simulation.with_context(|ctx| {
-            let all = ctx.store.list(view.resource.kind, Some(namespace));
+            let all = ctx.store.list(endpoint.kind, Some(namespace));
             let selected: Vec<_> = all.filter(|object| selector.matches(object)).cloned().collect();
             for object in &selected {
                 let name = object.name();
-                match apiserver::delete(ctx, view.resource.kind, namespace, name, options.clone()) {
+                match apiserver::delete(ctx, endpoint.kind, namespace, name, options.clone()) {
                     // 404: deleted together with another object.
                     Err(status) if status.code != 404 => return Err(status),
                     _ => {}
@@ -57,7 +61,7 @@ pub(crate) fn delete_collection(
             Ok((selected, ctx.store.version()))
         })
     })?;
-    Ok(view.list(&objects, json!({"resourceVersion": version.to_string()})))
+    Ok(endpoint.view.list(&objects, json!({"resourceVersion": version.to_string()})))
 }
 
 /// Reads `DeleteOptions` from the body, or from the query if there is no body.

@@ -1,4 +1,4 @@
-//! GET of one object and of lists.
+//! Endpoints of stored objects, and GET of one object and of lists.
 
 use std::sync::Arc;
 
@@ -14,37 +14,48 @@ use crate::http::view::View;
 use crate::resource::Kind;
 use crate::storage::Store;
 
-/// Returns the path of the object of a kind that a request names.
-pub(super) fn object_path(kind: Kind, request: &ApiRequest) -> ObjectPath<'_> {
-    ObjectPath { kind, namespace: request.target.namespace(), name: request.target.name() }
+/// A stored kind, and its representation in responses.
+#[derive(Clone, Copy)]
+pub(crate) struct Endpoint {
+    /// Representation in responses.
+    pub(crate) view: View,
+    /// Kind in the store.
+    pub(crate) kind: Kind,
 }
 
-/// Returns the stored object of a kind that a request names, or 404.
-pub(super) fn stored(store: &Store, kind: Kind, request: &ApiRequest) -> Result<Arc<Value>, Status> {
-    let ObjectPath { kind, namespace, name } = object_path(kind, request);
-    store.get(kind, namespace, name).cloned().ok_or_else(|| Status::not_found(kind, name))
+impl Endpoint {
+    /// Returns the path of the object that a request names.
+    pub(super) fn path<'a>(&self, request: &'a ApiRequest) -> ObjectPath<'a> {
+        ObjectPath { kind: self.kind, namespace: request.target.namespace(), name: request.target.name() }
+    }
+
+    /// Returns the stored object that a request names, or 404.
+    pub(super) fn stored(&self, store: &Store, request: &ApiRequest) -> Result<Arc<Value>, Status> {
+        let ObjectPath { kind, namespace, name } = self.path(request);
+        store.get(kind, namespace, name).cloned().ok_or_else(|| Status::not_found(kind, name))
+    }
 }
 
 /// Handles GET of one object.
-pub(crate) fn get(cluster: &Cluster, request: &ApiRequest, view: View) -> Result<Response, Status> {
+pub(crate) fn get(cluster: &Cluster, request: &ApiRequest, endpoint: Endpoint) -> Result<Response, Status> {
     let object = cluster.with(|simulation| {
         check_version_reached(&request.query, simulation.store.version())?;
-        stored(&simulation.store, view.resource.kind, request)
+        endpoint.stored(&simulation.store, request)
     })?;
-    Ok(view.one(200, &object, &[]))
+    Ok(endpoint.view.one(200, &object, &[]))
 }
 
 /// Handles GET of a list. The list has the current version and is complete: `limit` is ignored.
-pub(crate) fn list(cluster: &Cluster, request: &ApiRequest, view: View) -> Result<Response, Status> {
-    let selector = ObjectSelector::from_query(&request.query, view.resource.kind)?;
+pub(crate) fn list(cluster: &Cluster, request: &ApiRequest, endpoint: Endpoint) -> Result<Response, Status> {
+    let selector = ObjectSelector::from_query(&request.query, endpoint.view.resource.source)?;
     let namespace = request.target.namespace.as_deref();
     let (version, objects) = cluster.with(|simulation| {
         let store = &simulation.store;
         check_version_reached(&request.query, store.version())?;
-        let selected = store.list(view.resource.kind, namespace).filter(|object| selector.matches(object));
+        let selected = store.list(endpoint.kind, namespace).filter(|object| selector.matches(object));
         Ok((store.version(), selected.cloned().collect::<Vec<_>>()))
     })?;
-    Ok(view.list(&objects, json!({"resourceVersion": version.to_string()})))
+    Ok(endpoint.view.list(&objects, json!({"resourceVersion": version.to_string()})))
 }
 
 /// Reads `resourceVersion`; `None` if it is missing, 0 for any version.

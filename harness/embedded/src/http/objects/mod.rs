@@ -1,13 +1,13 @@
 //! Verbs of stored objects.
 
 mod delete;
-mod get;
+mod endpoint;
 mod patch;
 mod watch;
 mod write;
 
 pub(crate) use delete::{delete, delete_collection};
-pub(crate) use get::{get, list};
+pub(crate) use endpoint::{Endpoint, get, list};
 pub(crate) use patch::patch;
 pub(crate) use watch::watch;
 pub(crate) use write::{create, evict, update};

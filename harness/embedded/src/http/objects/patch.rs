@@ -3,24 +3,23 @@
 use axum::response::Response;
 use serde_json::Value;
 
-use super::get::stored;
+use super::Endpoint;
 use super::write::replace;
 use crate::apiserver::{Status, StoredObject};
 use crate::cluster::Cluster;
 use crate::http::request::{ApiRequest, ContentType};
-use crate::http::view::View;
 use crate::http::{errors, patch};
 
 const MEDIA_TYPES: &[&str] = &["application/merge-patch+json", "application/strategic-merge-patch+json"];
 
 /// Handles PATCH of an object or subresource.
-pub(crate) fn patch(cluster: &Cluster, request: &ApiRequest, view: View) -> Result<Response, Status> {
+pub(crate) fn patch(cluster: &Cluster, request: &ApiRequest, endpoint: Endpoint) -> Result<Response, Status> {
     let options = request.write_options()?;
     let content_type = ContentType::from_headers(&request.headers)?;
     let patch = parse(&request.body)?;
     let StoredObject { object, warnings } = cluster.with(|simulation| {
         simulation.with_context(|ctx| {
-            let stored = stored(ctx.store, view.resource.kind, request)?;
+            let stored = endpoint.stored(ctx.store, request)?;
             let new = match content_type {
                 ContentType::MergePatch => {
                     let mut new = Value::clone(&stored);
@@ -28,14 +27,14 @@ pub(crate) fn patch(cluster: &Cluster, request: &ApiRequest, view: View) -> Resu
                     Ok(new)
                 }
                 ContentType::StrategicMergePatch => {
-                    patch::strategic_merge_patch(view.resource.kind, &stored, patch)
+                    patch::strategic_merge_patch(endpoint.kind, &stored, patch)
                 }
                 _ => Err(errors::unsupported_media_type("", MEDIA_TYPES)),
             }?;
-            replace(ctx, request, view.resource.kind, new, options)
+            replace(ctx, request, endpoint, new, options)
         })
     })?;
-    Ok(view.one(200, &object, &warnings))
+    Ok(endpoint.view.one(200, &object, &warnings))
 }
 
 fn parse(body: &[u8]) -> Result<Value, Status> {

@@ -10,13 +10,13 @@ use futures::stream::unfold;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
 
-use super::get::resource_version;
+use super::Endpoint;
+use super::endpoint::resource_version;
 use crate::apiserver::Status;
 use crate::cluster::Cluster;
 use crate::fault::WatchEnd;
 use crate::http::request::{ApiRequest, Query, Representation};
 use crate::http::selector::ObjectSelector;
-use crate::http::view::View;
 use crate::http::{errors, responses};
 use crate::resource::ObjectExt;
 use crate::sim::Subscription;
@@ -36,8 +36,8 @@ const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);
 const LAST_BOOKMARK: Duration = Duration::from_secs(2);
 
 /// Handles GET with `watch`: streams events as lines of JSON until the timeout.
-pub(crate) fn watch(cluster: &Cluster, request: &ApiRequest, view: View) -> Result<Response, Status> {
-    let chunks = unfold(open(cluster, request, view)?, |mut watch| async move {
+pub(crate) fn watch(cluster: &Cluster, request: &ApiRequest, endpoint: Endpoint) -> Result<Response, Status> {
+    let chunks = unfold(open(cluster, request, endpoint)?, |mut watch| async move {
         let chunk = watch.next_chunk().await?;
         Some((Ok::<_, Infallible>(Bytes::from(chunk)), watch))
     });
@@ -45,8 +45,8 @@ pub(crate) fn watch(cluster: &Cluster, request: &ApiRequest, view: View) -> Resu
 }
 
 /// Opens the watch of a request, with its initial events in the buffer.
-fn open(cluster: &Cluster, request: &ApiRequest, view: View) -> Result<Watch, Status> {
-    let selector = ObjectSelector::from_query(&request.query, view.resource.kind)?;
+fn open(cluster: &Cluster, request: &ApiRequest, endpoint: Endpoint) -> Result<Watch, Status> {
+    let selector = ObjectSelector::from_query(&request.query, endpoint.view.resource.source)?;
     let version = resource_version(&request.query)?;
     let send_initial_events = send_initial_events(&request.query)?;
     let now = Instant::now();
@@ -58,7 +58,7 @@ fn open(cluster: &Cluster, request: &ApiRequest, view: View) -> Result<Watch, St
             namespace: request.target.namespace.clone(),
             selector,
             sent_version: 0,
-            channel: simulation.store.watch(view.resource.kind, request.target.namespace.as_deref()),
+            channel: simulation.store.watch(endpoint.kind, request.target.namespace.as_deref()),
             interruptions: simulation.faults.interruptions(),
             interruptions_at_start: simulation.faults.interruptions().notified_version(),
             deadline,
@@ -66,7 +66,7 @@ fn open(cluster: &Cluster, request: &ApiRequest, view: View) -> Result<Watch, St
             with_columns: true,
             buffer: Vec::new(),
             is_done: false,
-            view,
+            endpoint,
         };
         match version {
             _ if send_initial_events == Some(true) => {
@@ -109,7 +109,7 @@ fn next_bookmark(now: Instant, deadline: Instant) -> Option<Instant> {
 /// An open watch.
 struct Watch {
     cluster: Cluster,
-    view: View,
+    endpoint: Endpoint,
     namespace: Option<String>,
     selector: ObjectSelector,
     /// All changes up to this version were sent.
@@ -168,7 +168,7 @@ impl Watch {
 
     /// Ends the watch, with or without an error, if the fault script interrupts it.
     fn end_if_interrupted(&mut self) {
-        let resource = self.view.resource.kind.plural();
+        let resource = self.endpoint.view.resource.plural;
         let namespace = self.namespace.as_deref();
         let cluster = self.cluster.clone();
         let (end, current) = cluster.with(|simulation| {
@@ -186,7 +186,7 @@ impl Watch {
 
     fn send_current_objects(&mut self, simulation: &Simulation) {
         let namespace = self.namespace.clone();
-        for object in simulation.store.list(self.view.resource.kind, namespace.as_deref()) {
+        for object in simulation.store.list(self.endpoint.kind, namespace.as_deref()) {
             if self.selector.matches(object) {
                 self.send("ADDED", object);
             }
@@ -202,7 +202,7 @@ impl Watch {
             Ok(changes) => {
                 let is_watched = |change: &&Change| {
                     let namespace = change.object.namespace();
-                    change.kind == self.view.resource.kind
+                    change.kind == self.endpoint.kind
                         && self.namespace.as_deref().is_none_or(|watched| namespace == watched)
                 };
                 let changes: Vec<Change> = changes.filter(is_watched).cloned().collect();
@@ -259,25 +259,26 @@ impl Watch {
     }
 
     fn send(&mut self, event_type: &str, object: &Value) {
-        let view = self.view;
+        let view = self.endpoint.view;
         self.write_line(event_type, &view.represent(object, self.with_columns));
         self.with_columns = false;
     }
 
     /// Sends a bookmark; `is_initial` marks the end of the initial events.
     fn send_bookmark(&mut self, is_initial: bool) {
+        let resource = self.endpoint.view.resource;
         let mut metadata =
             json!({"resourceVersion": self.sent_version.to_string(), "creationTimestamp": null});
         if is_initial {
             metadata.write("annotations", json!({"k8s.io/initial-events-end": "true"}));
         }
-        let (kind, api_version) = match self.view.representation {
-            Representation::Table => ("Table", "meta.k8s.io/v1"),
-            Representation::Metadata => ("PartialObjectMetadata", "meta.k8s.io/v1"),
-            Representation::Object => self.view.resource.kind.names(),
+        let (kind, api_version) = match self.endpoint.view.representation {
+            Representation::Table => ("Table", "meta.k8s.io/v1".to_owned()),
+            Representation::Metadata => ("PartialObjectMetadata", "meta.k8s.io/v1".to_owned()),
+            Representation::Object => (resource.kind, resource.api_version()),
         };
         let mut object = json!({"kind": kind, "apiVersion": api_version, "metadata": metadata});
-        if self.view.representation == Representation::Table {
+        if self.endpoint.view.representation == Representation::Table {
             object.write("columnDefinitions", Value::Null);
             object.write("rows", json!([]));
         }
@@ -302,7 +303,9 @@ mod tests {
     use super::*;
     use crate::http::request::Target;
     use crate::http::resource;
+    use crate::http::view::View;
     use crate::options::{NodeOptions, Options};
+    use crate::resource::Kind;
 
     #[tokio::test]
     async fn an_expired_watch_ends_without_a_bookmark() {
@@ -319,7 +322,7 @@ mod tests {
         };
         let resource = resource::find(&request.target).unwrap();
         let view = View::from_request(&cluster, &request, resource).unwrap();
-        let mut watch = open(&cluster, &request, view).unwrap();
+        let mut watch = open(&cluster, &request, Endpoint { view, kind: Kind::ConfigMap }).unwrap();
         watch.buffer.clear();
         cluster.with(|simulation| simulation.store.forget_history());
         watch.send_due_bookmark();

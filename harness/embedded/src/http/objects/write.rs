@@ -3,30 +3,37 @@
 use axum::response::Response;
 use serde_json::Value;
 
-use super::get::{object_path, stored};
+use super::Endpoint;
 use crate::apiserver::{self, Status, StoredObject, WriteOptions};
 use crate::cluster::Cluster;
 use crate::context::SimContext;
 use crate::http::request::ApiRequest;
 use crate::http::responses;
-use crate::http::view::View;
-use crate::resource::{Kind, ObjectExt};
+use crate::resource::ObjectExt;
 
 /// Handles POST: creates an object.
-pub(crate) fn create(cluster: &Cluster, request: &ApiRequest, view: View) -> Result<Response, Status> {
+pub(crate) fn create(
+    cluster: &Cluster,
+    request: &ApiRequest,
+    endpoint: Endpoint,
+) -> Result<Response, Status> {
     let options = request.write_options()?;
-    let object = parse(request, view.resource.kind)?;
+    let object = parse(request, endpoint)?;
     let namespace = request.target.namespace();
     let StoredObject { object, warnings } = cluster.with(|simulation| {
-        simulation.with_context(|ctx| apiserver::create(ctx, view.resource.kind, namespace, object, options))
+        simulation.with_context(|ctx| apiserver::create(ctx, endpoint.kind, namespace, object, options))
     })?;
-    Ok(view.one(201, &object, &warnings))
+    Ok(endpoint.view.one(201, &object, &warnings))
 }
 
 /// Handles PUT: replaces an object or subresource.
-pub(crate) fn update(cluster: &Cluster, request: &ApiRequest, view: View) -> Result<Response, Status> {
+pub(crate) fn update(
+    cluster: &Cluster,
+    request: &ApiRequest,
+    endpoint: Endpoint,
+) -> Result<Response, Status> {
     let options = request.write_options()?;
-    let object = parse(request, view.resource.kind)?;
+    let object = parse(request, endpoint)?;
     let metadata = object.metadata();
     if metadata.text("name").is_empty() && metadata.text("generateName").is_empty() {
         return Err(Status::bad_request("name must be provided"));
@@ -34,22 +41,22 @@ pub(crate) fn update(cluster: &Cluster, request: &ApiRequest, view: View) -> Res
     let (code, StoredObject { object, warnings }) = cluster.with(|simulation| {
         simulation.with_context(|ctx| {
             // Updates of events and leases also create.
-            let code = if stored(ctx.store, view.resource.kind, request).is_ok() { 200 } else { 201 };
-            Ok((code, replace(ctx, request, view.resource.kind, object, options)?))
+            let code = if endpoint.stored(ctx.store, request).is_ok() { 200 } else { 201 };
+            Ok((code, replace(ctx, request, endpoint, object, options)?))
         })
     })?;
-    Ok(view.one(code, &object, &warnings))
+    Ok(endpoint.view.one(code, &object, &warnings))
 }
 
 /// Replaces the object or subresource that a request names.
-pub(super) fn replace(
+pub(crate) fn replace(
     ctx: &mut SimContext,
     request: &ApiRequest,
-    kind: Kind,
+    endpoint: Endpoint,
     object: Value,
     options: WriteOptions,
 ) -> Result<StoredObject, Status> {
-    let path = object_path(kind, request);
+    let path = endpoint.path(request);
     match request.target.subresource.as_deref() {
         Some("status") => apiserver::update_status(ctx, path, object, options),
         Some("ephemeralcontainers") => {
@@ -72,7 +79,7 @@ pub(crate) fn evict(cluster: &Cluster, request: &ApiRequest) -> Result<Response,
 }
 
 /// Parses the object of a body.
-fn parse(request: &ApiRequest, kind: Kind) -> Result<Value, Status> {
+fn parse(request: &ApiRequest, endpoint: Endpoint) -> Result<Value, Status> {
     let body = request.json_body()?;
-    apiserver::parse(kind, &body)
+    apiserver::parse(endpoint.kind, &body)
 }

@@ -5,6 +5,7 @@
 use serde_json::Value;
 
 use super::error::SelectorError;
+use crate::http::resource::Source;
 use crate::resource::{Kind, Scope};
 
 /// Requirements on fields, all of which must be met.
@@ -39,13 +40,13 @@ impl FieldSelector {
     /// # Errors
     /// The first syntax error in the order of the sorted parts; without one, the first field that
     /// cannot be selected.
-    pub(crate) fn parse(selector: &str, kind: Kind) -> Result<Self, SelectorError> {
+    pub(crate) fn parse(selector: &str, source: Source) -> Result<Self, SelectorError> {
         let mut parts = split(selector);
         parts.sort_unstable();
         let terms = parts.iter().filter(|part| !part.is_empty()).map(|part| Term::parse(part, selector));
         let terms = terms.collect::<Result<Vec<_>, _>>()?;
         let requirement = |Term { label, value, is_equal }: Term| {
-            Ok::<_, SelectorError>(Requirement { field: selectable_field(label, kind)?, value, is_equal })
+            Ok::<_, SelectorError>(Requirement { field: selectable_field(label, source)?, value, is_equal })
         };
         terms.into_iter().map(requirement).collect::<Result<_, _>>().map(Self)
     }
@@ -80,30 +81,31 @@ fn text_at<'a>(object: &'a Value, path: &str) -> &'a str {
     path.split('/').skip(1).fold(object, |object, name| &object[name]).as_str().unwrap_or_default()
 }
 
-fn selectable_field(label: &str, kind: Kind) -> Result<Field, SelectorError> {
+fn selectable_field(label: &str, source: Source) -> Result<Field, SelectorError> {
     let unsupported = || SelectorError::UnsupportedField(label.to_owned());
+    let kind = source.kind();
     if label == "metadata.name" {
         return Ok(Field::Text("/metadata/name"));
     }
-    if label == "metadata.namespace" && kind.scope() == Scope::Namespaced {
+    if label == "metadata.namespace" && kind.is_none_or(|kind| kind.scope() == Scope::Namespaced) {
         return Ok(Field::Text("/metadata/namespace"));
     }
-    Ok(match (kind, label) {
-        (Kind::Pod, "spec.nodeName" | "spec.host") => Field::Text("/spec/nodeName"),
-        (Kind::Pod, "spec.restartPolicy") => Field::Text("/spec/restartPolicy"),
-        (Kind::Pod, "spec.schedulerName") => Field::Text("/spec/schedulerName"),
-        (Kind::Pod, "spec.serviceAccountName") => Field::Text("/spec/serviceAccountName"),
-        (Kind::Pod, "spec.hostNetwork") => Field::Bool("/spec/hostNetwork"),
-        (Kind::Pod, "status.phase") => Field::Text("/status/phase"),
-        (Kind::Pod, "status.podIP") => Field::Text("/status/podIP"),
-        (Kind::Pod, "status.podIPs") => Field::Empty,
-        (Kind::Pod, "status.nominatedNodeName") => Field::Text("/status/nominatedNodeName"),
-        (Kind::Node, "spec.unschedulable") => Field::Bool("/spec/unschedulable"),
-        (Kind::Namespace, "status.phase") => Field::Text("/status/phase"),
-        (Kind::Job, "status.successful") => Field::Int("/status/succeeded"),
-        (Kind::Job, _) => return Err(SelectorError::UnsupportedJobField(label.to_owned())),
-        (Kind::Event, label) => event_field(label).ok_or_else(unsupported)?,
-        (Kind::Pod | Kind::Node | Kind::Namespace, _) => return Err(unsupported()),
+    Ok(match (source, label) {
+        (Source::Stored(Kind::Pod), "spec.nodeName" | "spec.host") => Field::Text("/spec/nodeName"),
+        (Source::Stored(Kind::Pod), "spec.restartPolicy") => Field::Text("/spec/restartPolicy"),
+        (Source::Stored(Kind::Pod), "spec.schedulerName") => Field::Text("/spec/schedulerName"),
+        (Source::Stored(Kind::Pod), "spec.serviceAccountName") => Field::Text("/spec/serviceAccountName"),
+        (Source::Stored(Kind::Pod), "spec.hostNetwork") => Field::Bool("/spec/hostNetwork"),
+        (Source::Stored(Kind::Pod), "status.phase") => Field::Text("/status/phase"),
+        (Source::Stored(Kind::Pod), "status.podIP") => Field::Text("/status/podIP"),
+        (Source::Stored(Kind::Pod), "status.podIPs") => Field::Empty,
+        (Source::Stored(Kind::Pod), "status.nominatedNodeName") => Field::Text("/status/nominatedNodeName"),
+        (Source::Stored(Kind::Node), "spec.unschedulable") => Field::Bool("/spec/unschedulable"),
+        (Source::Stored(Kind::Namespace), "status.phase") => Field::Text("/status/phase"),
+        (Source::Stored(Kind::Job), "status.successful") => Field::Int("/status/succeeded"),
+        (Source::Stored(Kind::Job), _) => return Err(SelectorError::UnsupportedJobField(label.to_owned())),
+        (Source::Stored(Kind::Event), label) => event_field(label).ok_or_else(unsupported)?,
+        (Source::Stored(Kind::Pod | Kind::Node | Kind::Namespace), _) => return Err(unsupported()),
         // runtime.DefaultMetaV1FieldSelectorConversion
         _ => return Err(SelectorError::UnknownField(label.to_owned())),
     })
@@ -195,7 +197,7 @@ mod tests {
 
     use super::*;
 
-    const POD: Kind = Kind::Pod;
+    const POD: Source = Source::Stored(Kind::Pod);
 
     #[test]
     fn compares_fields() {
@@ -218,20 +220,24 @@ mod tests {
             assert!(!matches(text), "{text}");
         }
         let event = json!({"reportingComponent": "kubelet", "involvedObject": {"fieldPath": "a=b,c"}});
-        let matches = |text: &str| FieldSelector::parse(text, Kind::Event).unwrap().matches(&event);
+        let matches =
+            |text: &str| FieldSelector::parse(text, Source::Stored(Kind::Event)).unwrap().matches(&event);
         assert!(matches("source=kubelet") && matches(r"involvedObject.fieldPath=a\=b\,c"));
     }
 
     #[test]
     fn rejects_unsupported_fields() {
-        let error = |text, kind| FieldSelector::parse(text, kind).unwrap_err().to_string();
+        let error = |text, source| FieldSelector::parse(text, source).unwrap_err().to_string();
         assert_eq!(error("spec.foo=a", POD), "field label not supported: spec.foo");
-        assert_eq!(error("regarding.name=a", Kind::Event), "field label not supported: regarding.name");
         assert_eq!(
-            error("metadata.namespace=a", Kind::Node),
+            error("regarding.name=a", Source::Stored(Kind::Event)),
+            "field label not supported: regarding.name"
+        );
+        assert_eq!(
+            error("metadata.namespace=a", Source::Stored(Kind::Node)),
             "field label not supported: metadata.namespace"
         );
-        let leases = error("spec.holderIdentity=a", Kind::Lease);
+        let leases = error("spec.holderIdentity=a", Source::Stored(Kind::Lease));
         assert!(leases.contains("is not a known field selector"), "{leases}");
     }
 

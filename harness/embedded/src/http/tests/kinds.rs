@@ -10,7 +10,16 @@ async fn discovers_all_served_groups() {
     let lab = Lab::new().await;
     let found = Discovery::new(lab.client.clone()).run().await.unwrap();
     let groups: Vec<&str> = found.groups_alphabetical().iter().map(|group| group.name()).collect();
-    let served = ["", "apps", "batch", "coordination.k8s.io", "node.k8s.io", "policy", "scheduling.k8s.io"];
+    let served = [
+        "",
+        "apps",
+        "authorization.k8s.io",
+        "batch",
+        "coordination.k8s.io",
+        "node.k8s.io",
+        "policy",
+        "scheduling.k8s.io",
+    ];
     assert_eq!(groups, served);
     let version = lab.client.apiserver_version().await.unwrap();
     assert_eq!((version.minor.as_str(), version.git_version.as_str()), ("33", "v1.33.0+evictlab"));

@@ -2,11 +2,12 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::options::{CgroupVersion, NodeOptions};
+use crate::kubelet::identity::Identity;
+use crate::options::CgroupVersion;
 
 /// Returns the file that kubeadm writes on kind's nodes. kind disables disk eviction
 /// (`pkg/cluster/internal/kubeadm/config.go`).
-pub(super) fn of_kind(options: &NodeOptions) -> Map<String, Value> {
+pub(super) fn of_kind(identity: &Identity) -> Map<String, Value> {
     let mut file = map(json!({
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
         "authentication": {
@@ -50,11 +51,11 @@ pub(super) fn of_kind(options: &NodeOptions) -> Map<String, Value> {
         "syncFrequency": "0s",
         "volumeStatsAggPeriod": "0s",
     }));
-    if options.cgroup == CgroupVersion::V1 && options.version.at_least(35) {
+    if identity.cgroup == CgroupVersion::V1 && identity.version.at_least(35) {
         // Without it the kubelet does not start on cgroup v1 (KEP-5573).
         file.insert("failCgroupV1".to_owned(), json!(false));
     }
-    merge(&mut file, &options.kubelet_config);
+    merge(&mut file, &identity.options.kubelet_config);
     file.retain(|_, value| !value.is_null());
     file
 }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::error::ConfigError;
 use super::settings::Settings;
 use super::{fields, file};
-use crate::options::NodeOptions;
+use crate::kubelet::identity::Identity;
 
 /// Interval at which cAdvisor measures containers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,12 +34,12 @@ pub(crate) struct KubeletConfig {
 
 impl KubeletConfig {
     /// Creates the configuration of a kind node.
-    pub(crate) fn new(options: &NodeOptions) -> Self {
-        let own = file::of_kind(options);
+    pub(crate) fn new(identity: &Identity) -> Self {
+        let own = file::of_kind(identity);
         Self {
             file: own.clone(),
             housekeeping: Housekeeping::default(),
-            settings: Settings::before_start(&options.version),
+            settings: Settings::before_start(&identity.version),
             all: Map::new(),
             own,
         }
@@ -61,9 +61,9 @@ impl KubeletConfig {
     ///
     /// # Errors
     /// [`ConfigError`] if the kubelet rejects the file.
-    pub(super) fn read(&mut self, options: &NodeOptions) -> Result<Vec<String>, ConfigError> {
-        let (all, unknown) = fields::complete(&self.file, &options.version, &options.defects)?;
-        self.settings = Settings::read(&all, options)?;
+    pub(super) fn read(&mut self, identity: &Identity) -> Result<Vec<String>, ConfigError> {
+        let (all, unknown) = fields::complete(&self.file, &identity.version, &identity.options.defects)?;
+        self.settings = Settings::read(&all, identity)?;
         self.all = all;
         Ok(unknown)
     }

@@ -15,7 +15,8 @@ use super::error::ConfigError;
 use super::feature_gates::FeatureGates;
 use super::fields::defaults;
 use crate::defect::Defect;
-use crate::options::{CgroupVersion, NodeOptions};
+use crate::kubelet::identity::Identity;
+use crate::options::CgroupVersion;
 
 /// Interval of log rotation before 1.30, which has no `containerLogMonitorInterval`.
 const OLD_LOG_MONITOR_INTERVAL: Duration = Duration::from_secs(10);
@@ -87,30 +88,30 @@ impl Settings {
     ///
     /// # Errors
     /// [`ConfigError`] for values that the kubelet rejects.
-    pub(super) fn read(all: &Map<String, Value>, options: &NodeOptions) -> Result<Self, ConfigError> {
+    pub(super) fn read(all: &Map<String, Value>, identity: &Identity) -> Result<Self, ConfigError> {
         let fields = ConfigFields::read(all)?;
         // Before the validation of other fields.
-        let gates = FeatureGates::read(all, &options.version).map_err(ConfigError::FeatureGates)?;
-        if options.cgroup == CgroupVersion::V1 && fields.fail_cgroup_v1 {
-            return Err(unsupported_cgroup_v1(&options.version));
+        let gates = FeatureGates::read(all, &identity.version).map_err(ConfigError::FeatureGates)?;
+        if identity.cgroup == CgroupVersion::V1 && fields.fail_cgroup_v1 {
+            return Err(unsupported_cgroup_v1(&identity.version));
         }
-        validate(&fields, &options.version)?;
+        validate(&fields, &identity.version)?;
         let config: ThresholdConfig = serde_json::from_value(Value::Object(all.clone()))
             .map_err(|error| ConfigError::Decode(format!("json: {error}")))?;
         let hard = ThresholdConfig { eviction_hard: config.eviction_hard.clone(), ..Default::default() };
         let hard_thresholds =
-            parse_threshold_config_of(&options.version, &hard).map_err(ConfigError::HardThresholds)?;
-        let mut thresholds = parse_threshold_config_of(&options.version, &config)?;
-        if options.defects.has(Defect::HundredPercentMet) {
+            parse_threshold_config_of(&identity.version, &hard).map_err(ConfigError::HardThresholds)?;
+        let mut thresholds = parse_threshold_config_of(&identity.version, &config)?;
+        if identity.options.defects.has(Defect::HundredPercentMet) {
             thresholds.extend(hundred_percent(&config));
         }
         let reserved = reserved(&fields)?;
         let log_max_size = log_max_size(&fields.container_log_max_size)?;
         let mut settings =
             Self { thresholds, hard_thresholds, reserved, ..Self::of_fields(&fields, gates, log_max_size) };
-        settings.reserves_by_imagefs = options.defects.has(Defect::ReservedStorageOfImagefs);
-        settings.limit_pods(&fields, options);
-        settings.check_allocatable(options)?;
+        settings.reserves_by_imagefs = identity.options.defects.has(Defect::ReservedStorageOfImagefs);
+        settings.limit_pods(&fields, identity);
+        settings.check_allocatable(identity)?;
         Ok(settings)
     }
 
@@ -147,20 +148,20 @@ impl Settings {
     }
 
     /// Limits memory and tasks of all pods, if the configuration enforces node allocatable.
-    fn limit_pods(&mut self, fields: &ConfigFields, options: &NodeOptions) {
+    fn limit_pods(&mut self, fields: &ConfigFields, identity: &Identity) {
         if !fields.enforce_node_allocatable.iter().any(|enforced| enforced == "pods") {
             return;
         }
         let left = |capacity: u64, kept: i64| capacity.saturating_sub(to_unsigned(kept));
         let reserved = |resource: &str| self.reserved.get(resource).map_or(0, Quantity::value);
-        let memory = options.memory;
-        let kept_memory = if options.defects.has(Defect::PodsLimitIsAllocatable) {
+        let memory = identity.options.memory;
+        let kept_memory = if identity.options.defects.has(Defect::PodsLimitIsAllocatable) {
             self.reserved_amount("memory", memory).value()
         } else {
             reserved("memory")
         };
         self.pods_limit = Some(left(memory, kept_memory));
-        self.pods_task_limit = Some(left(options.max_pid, reserved("pid")));
+        self.pods_task_limit = Some(left(identity.options.max_pid, reserved("pid")));
     }
 
     /// Returns the amount of a resource that is reserved for the system: the reservations, and the
@@ -182,7 +183,8 @@ impl Settings {
         }
     }
 
-    fn check_allocatable(&self, options: &NodeOptions) -> Result<(), ConfigError> {
+    fn check_allocatable(&self, identity: &Identity) -> Result<(), ConfigError> {
+        let options = &identity.options;
         let mut errors = Vec::new();
         for (resource, capacity) in [("memory", options.memory), ("ephemeral-storage", options.disk)] {
             let kept = self.reserved_amount(resource, capacity).value();

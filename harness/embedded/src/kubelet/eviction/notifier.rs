@@ -25,7 +25,7 @@ impl Kubelet {
     /// Creates a notifier with its own loop for each memory threshold.
     pub(super) fn start_notifiers(&mut self) {
         let settings = &self.config.settings;
-        let is_v1 = self.options.cgroup == CgroupVersion::V1;
+        let is_v1 = self.identity.cgroup == CgroupVersion::V1;
         if !settings.memcg_notification || !is_v1 || self.has(Defect::NotifierMissing) {
             return;
         }
@@ -112,7 +112,7 @@ impl Kubelet {
     /// Logs a notification, and schedules a pass.
     fn notified(&mut self, place: usize, ctx: &mut SimContext) {
         let message = format!("eviction manager: {} crossed", self.eviction.notifiers[place].name());
-        self.log_eviction_line(Level::Info, log_message::crossed(&self.options.version), &message, "", ctx);
+        self.log_eviction_line(Level::Info, log_message::crossed(&self.identity.version), &message, "", ctx);
         let summary = Duration::from_micros(ctx.rng.random_range(8_000..35_000));
         self.schedule_loop(place + 1, ctx.now + summary, EvictionEvent::Notified(place + 1), ctx);
     }

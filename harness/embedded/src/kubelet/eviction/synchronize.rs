@@ -30,11 +30,11 @@ impl Kubelet {
         let settings = &self.config.settings;
         let disks = match machine.fs_layout() {
             // `HasDedicatedImageFs` compares devices; older kubelets do not know containerfs.
-            FsLayout::SplitImagefs if !self.options.version.at_least(29) => FsLayout::DedicatedImagefs,
+            FsLayout::SplitImagefs if !self.identity.version.at_least(29) => FsLayout::DedicatedImagefs,
             layout => layout,
         };
         let manager = Manager::new(
-            self.options.version.clone(),
+            self.identity.version.clone(),
             ManagerSettings {
                 thresholds: settings.thresholds.clone(),
                 transition: settings.transition,
@@ -42,14 +42,14 @@ impl Kubelet {
                 local_storage: settings.local_storage,
                 gates: settings.gates,
                 disks,
-                defects: self.options.defects.clone(),
+                defects: self.identity.options.defects.clone(),
             },
         );
         self.eviction.manager = Some(manager);
         self.eviction.loops = vec![SyncLoop::default()];
         self.start_notifiers();
-        if self.options.version.at_least(31) {
-            let place = if self.options.version.at_least(35) { 194 } else { 189 };
+        if self.identity.version.at_least(31) {
+            let place = if self.identity.version.at_least(35) { 194 } else { 189 };
             self.log_eviction_line(Level::Info, place, "Eviction manager: starting control loop", "", ctx);
         }
         self.schedule_loop(SYNC_LOOP, ctx.now + WARM_UP, EvictionEvent::Synchronize, ctx);
@@ -107,7 +107,7 @@ impl Kubelet {
     /// next pass tries again. Since 1.32, `HasDedicatedContainerFs` logs an error on containerd,
     /// for which cAdvisor has no label; a split layout is that of CRI-O.
     fn detect_fs_layout(&mut self, index: usize, manager: &mut Manager, ctx: &SimContext) -> bool {
-        let version = self.options.version.clone();
+        let version = self.identity.version.clone();
         if manager.knows_fs_layout() {
             manager.detect_fs_layout();
             return true;
@@ -335,7 +335,7 @@ impl Kubelet {
     }
 
     pub(super) fn log_eviction(&mut self, line: LogMessage, pairs: &str, ctx: &SimContext) {
-        let place = line.place(&self.options.version);
+        let place = line.place(&self.identity.version);
         self.log_eviction_line(line.level(), place, line.message(), pairs, ctx);
     }
 

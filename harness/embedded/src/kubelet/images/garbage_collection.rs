@@ -37,7 +37,7 @@ impl Kubelet {
     /// (`realImageGCManager.Start`).
     pub(in crate::kubelet) fn start_image_detection(&mut self, ctx: &mut SimContext) {
         let used = self.pods.images_in_use();
-        self.status.images.start_detection(&self.options.version, &used, ctx.now);
+        self.status.images.start_detection(&self.identity.version, &used, ctx.now);
         self.schedule_detection(ctx);
     }
 
@@ -79,7 +79,7 @@ impl Kubelet {
             settings.image_gc_low
         };
         let wanted = (capacity * (100 - end) / 100).saturating_sub(available);
-        let line = match self.options.version.minor {
+        let line = match self.identity.version.minor {
             ..33 => 383,
             33 | 34 => 391,
             35 => 394,
@@ -100,7 +100,7 @@ impl Kubelet {
                        low threshold";
         self.write_log(Level::Info, format_args!("image_gc_manager.go:{line}"), message, &pairs, ctx);
         if freed < wanted {
-            let message = if self.options.version.at_least(35) {
+            let message = if self.identity.version.at_least(35) {
                 insufficient_space(used_percent, capacity, freed)
             } else {
                 format!(

@@ -62,7 +62,7 @@ impl Kubelet {
         }
         let manifest = &worker.manifest;
         // 1.28 knows the field, but its feature gate `SidecarContainers` is off by default.
-        if !self.options.version.at_least(29)
+        if !self.identity.version.at_least(29)
             && let Some(container) = manifest.spec.init_containers.iter().find(|c| c.is_sidecar())
         {
             return Err(Rejection {
@@ -73,7 +73,7 @@ impl Kubelet {
                 ),
             });
         }
-        let Some(node) = ctx.store.get(Kind::Node, "", &self.options.name).cloned() else {
+        let Some(node) = ctx.store.get(Kind::Node, "", &self.identity.node).cloned() else {
             return Ok(false);
         };
         let shortages = self.shortages(&manifest.pod, &node);
@@ -102,7 +102,7 @@ impl Kubelet {
 
     /// Creates a rejection by a predicate. The message of the filter is included since 1.31.
     fn failed(&self, predicate: &str, reason: &str) -> Rejection {
-        let reason = if self.options.version.at_least(31) { format!(": {reason}") } else { String::new() };
+        let reason = if self.identity.version.at_least(31) { format!(": {reason}") } else { String::new() };
         Rejection { reason: predicate.to_owned(), message: format!("Predicate {predicate} failed{reason}") }
     }
 

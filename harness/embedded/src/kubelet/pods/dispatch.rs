@@ -24,7 +24,7 @@ impl Kubelet {
         self.read_manifests(machine, ctx);
         self.delete_orphaned_mirrors(ctx);
         self.ensure_proxy(ctx);
-        let own = ctx.store.pods_on(&self.options.name);
+        let own = ctx.store.pods_on(&self.identity.node);
         let own: Vec<_> = own.filter(|pod| mirror::hash_of(pod).is_none()).cloned().collect();
         for pod in own {
             // The checkpoint `allocated_pods_state` keeps what was allocated.
@@ -124,7 +124,7 @@ impl Kubelet {
 
     /// Returns whether a pod is bound to this node.
     pub(super) fn is_own(&self, pod: &Value) -> bool {
-        pod.node_name() == self.options.name
+        pod.node_name() == self.identity.node
     }
 
     /// Runs `work` with a worker, which is removed from the map meanwhile.
@@ -148,7 +148,7 @@ impl Kubelet {
         StatusBuilder {
             worker,
             runtime: self.pods.runtime.pods.get(&worker.manifest.uid),
-            version: &self.options.version,
+            version: &self.identity.version,
             host,
             now: ctx.now,
             epoch: ctx.epoch(),
@@ -157,7 +157,7 @@ impl Kubelet {
 
     /// Returns the address of the node.
     pub(super) fn host(&self, ctx: &SimContext) -> String {
-        let node = ctx.store.get(Kind::Node, "", &self.options.name);
+        let node = ctx.store.get(Kind::Node, "", &self.identity.node);
         node.and_then(|node| node.internal_ip()).unwrap_or("172.18.0.2").to_owned()
     }
 

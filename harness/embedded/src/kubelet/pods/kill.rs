@@ -123,7 +123,7 @@ impl Kubelet {
         let host = self.host(ctx);
         let mut status = self.view(worker, &host, ctx).status(false);
         if let Some(reason) = &reason {
-            status::end(&mut status, reason, worker.generation(&self.options.version));
+            status::end(&mut status, reason, worker.generation(&self.identity.version));
         }
         self.keep_status(worker, status, ctx);
         let order = StopOrder { grace: Duration::from_secs(seconds), cause: StopCause::Pod };
@@ -144,7 +144,7 @@ impl Kubelet {
                 is_overridden = true;
             }
         }
-        let counts = is_overridden && self.options.version.at_least(31);
+        let counts = is_overridden && self.identity.version.at_least(31);
         let mut seconds = u64::try_from(seconds).unwrap_or(1);
         if seconds == 0 && !counts {
             seconds = worker.manifest.spec.termination_grace_period_seconds.unwrap_or(0);
@@ -188,11 +188,11 @@ impl Kubelet {
                 return;
             }
             let host = kubelet.host(ctx);
-            let status = kubelet.view(worker, &host, ctx).finish(&kubelet.options.defects);
+            let status = kubelet.view(worker, &host, ctx).finish(&kubelet.identity.options.defects);
             kubelet.keep_status(worker, status, ctx);
             worker.stage = Stage::Finished;
             machine.remove_volumes(&worker.manifest.uid);
-            let deletes = worker.ends_with_deletion(&kubelet.options.defects);
+            let deletes = worker.ends_with_deletion(&kubelet.identity.options.defects);
             if deletes && !worker.reporting {
                 let at = ctx.now + latency::between(ctx.rng, 5, 40);
                 kubelet.schedule_pod(at, PodEvent::Delete(worker.manifest.uid.clone()), ctx);

@@ -132,7 +132,7 @@ impl Kubelet {
 
     /// Returns the pods to kill, in this order (`getPodsToPreempt`).
     fn victims(&self, critical: &Pod, wants: Wants) -> Result<Vec<PodUid>, Rejection> {
-        let version = &self.options.version;
+        let version = &self.identity.version;
         let with_qos = |qos: QosClass| -> Vec<PreemptionCandidate> {
             self.pods
                 .admitted()

@@ -120,11 +120,11 @@ impl Kubelet {
     /// `Deferred` (`canAdmitPod` of `pkg/kubelet/allocation/allocation_manager.go`,
     /// `SetPodResizePendingCondition` of `pkg/kubelet/status/status_manager.go`).
     fn refuse_resize(&self, object: &Value, pod: &Pod, ctx: &SimContext) -> Option<PendingResize> {
-        let is_admitted_as_new = self.options.version.at_least(36);
+        let is_admitted_as_new = self.identity.version.at_least(36);
         if let Some(message) = self.rejects(object).filter(|_| is_admitted_as_new) {
             return Some(PendingResize { reason: "Deferred", message });
         }
-        let node = ctx.store.get(Kind::Node, "", &self.options.name)?;
+        let node = ctx.store.get(Kind::Node, "", &self.identity.node)?;
         // Through 1.35 a request above the node's allocatable is infeasible, not deferred
         // (`canResizePod`).
         if !is_admitted_as_new {

@@ -129,7 +129,7 @@ impl Kubelet {
         // Since 1.29 sidecars are stopped after the containers that need them
         // (`SidecarContainers`).
         let ordered = stopping.cause.is_ordered()
-            && self.options.version.at_least(29)
+            && self.identity.version.at_least(29)
             && !stopping.grace.is_zero()
             && !self.has(Defect::SidecarsStopAtOnce);
         let in_start_order = self.has(Defect::SidecarsStopInOrder);

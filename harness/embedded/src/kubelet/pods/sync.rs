@@ -204,7 +204,7 @@ impl Kubelet {
     pub(super) fn steps_done(&mut self, worker: &mut Worker, ctx: &mut SimContext) {
         let uid = &worker.manifest.uid;
         // Since 1.36 the runtime is relisted at once after a successful sync (`RequestPodRelist`).
-        if self.options.version.at_least(36) && !worker.failed {
+        if self.identity.version.at_least(36) && !worker.failed {
             let at = ctx.now + latency::between(ctx.rng, 3, 12);
             self.schedule_pod(at, PodEvent::Inspect(uid.clone()), ctx);
             return;
@@ -225,7 +225,7 @@ impl Kubelet {
     /// (`MinBackoffExpiration`).
     fn retry_after(&self, worker: &Worker, now: Time) -> Duration {
         const USUAL: Duration = Duration::from_secs(10);
-        if !self.options.version.at_least(35) {
+        if !self.identity.version.at_least(35) {
             return USUAL;
         }
         let runtime = self.pods.runtime.pods.get(&worker.manifest.uid);
@@ -240,7 +240,7 @@ impl Kubelet {
     /// Caches a status, and sends it if it has changed.
     pub(super) fn keep_status(&mut self, worker: &mut Worker, mut status: PodStatus, ctx: &mut SimContext) {
         let host = String::new();
-        status::defective::apply(&self.options.defects, worker, &mut status);
+        status::defective::apply(&self.identity.options.defects, worker, &mut status);
         if !self.view(worker, &host, ctx).keep(&mut status) {
             return;
         }
@@ -260,7 +260,7 @@ impl Kubelet {
     pub(super) fn report(&mut self, pod: &str, ctx: &mut SimContext) {
         let Some(worker) = self.pods.workers.get_mut(pod) else { return };
         worker.reporting = false;
-        let defects = &self.options.defects;
+        let defects = &self.identity.options.defects;
         let exists = status::report(worker, defects, ctx);
         let deletes = worker.ends_with_deletion(defects);
         if exists && worker.stage == Stage::Finished && deletes {

@@ -126,9 +126,9 @@ impl<'a> SummaryBuilder<'a> {
             FsLayout::SplitImagefs => self.fs(time, stats.filesystem.used),
             FsLayout::Single | FsLayout::DedicatedImagefs => image_fs.clone(),
         };
-        let container_fs = self.kubelet.options.version.at_least(29).then_some(container_fs);
+        let container_fs = self.kubelet.identity.version.at_least(29).then_some(container_fs);
         NodeStats {
-            node_name: self.kubelet.options.name.clone(),
+            node_name: self.kubelet.identity.node.clone(),
             system_containers: self.system(),
             start_time: Some(self.date(Time::ZERO)),
             cpu: Some(self.cpu(group, root)),
@@ -170,7 +170,7 @@ impl<'a> SummaryBuilder<'a> {
         };
         // Since 1.37 (`adjustForHugePages` of `pkg/kubelet/server/stats/summary.go`,
         // kubernetes/kubernetes#138127).
-        let version = &self.kubelet.options.version;
+        let version = &self.kubelet.identity.version;
         let is_aware = if self.kubelet.config.settings.gates.huge_pages_are_unavailable {
             !self.kubelet.has(Defect::SummaryCountsHugePages)
         } else {
@@ -188,7 +188,7 @@ impl<'a> SummaryBuilder<'a> {
         let mut all = Vec::with_capacity(2);
         let (root_group, root) = self.root;
         // containerd, which is a part of the memory that the node uses without pods.
-        let usage = self.kubelet.options.memory_used / 2;
+        let usage = self.kubelet.identity.options.memory_used / 2;
         let runtime = Measured {
             memory: MemoryUse { usage, working_set: usage, rss: usage / 3 },
             cpu: Duration::ZERO,
@@ -240,7 +240,7 @@ impl<'a> SummaryBuilder<'a> {
         };
         let count = match () {
             () if self.is_from_runtime => Some(self.machine.processes(&group)),
-            () if self.kubelet.options.version.at_least(31) => count,
+            () if self.kubelet.identity.version.at_least(31) => count,
             () => measured.map(|_| 0),
         };
         let volume = self.volumes(&metadata.uid);
@@ -326,7 +326,7 @@ impl<'a> SummaryBuilder<'a> {
         let used = self.machine.memory(group).unwrap_or_default();
         let nanos = u64::try_from(self.machine.cpu(group).as_nanos()).unwrap_or(u64::MAX);
         let cpu = CpuStats { time, usage_nano_cores: Some(0), usage_core_nano_seconds: Some(nanos) };
-        let more = self.kubelet.options.version.at_least(34);
+        let more = self.kubelet.identity.version.at_least(34);
         let left = limit.map_or(0, |limit| limit.saturating_sub(used.working_set));
         let memory = MemoryStats {
             time,

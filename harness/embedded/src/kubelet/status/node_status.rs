@@ -1,7 +1,6 @@
 //! State of the updates of the node status.
 
-use evictlab_rules::KubeletVersion;
-
+use crate::kubelet::identity::Identity;
 use crate::kubelet::images::Images;
 use crate::sim::Time;
 
@@ -22,7 +21,7 @@ pub(crate) struct NodeStatusUpdates {
 
 impl NodeStatusUpdates {
     /// Returns the state before the first update.
-    pub(crate) fn new(version: &KubeletVersion) -> Self {
-        Self { images: Images::of_kind_node(version), ..Self::default() }
+    pub(crate) fn new(identity: &Identity) -> Self {
+        Self { images: Images::of_kind_node(&identity.version), ..Self::default() }
     }
 }
