@@ -212,9 +212,10 @@ fn find_by_names<C: Borrow<ParsedCase>>(
 ) -> Result<Vec<Arc<C>>, SelectError> {
     let (mut paths, names_only): (Vec<_>, Vec<_>) = names.iter().partition(|name| is_path(name));
     // Do not load the source if only paths are given: other files may be broken.
-    let known = match paths.is_empty() || !names_only.is_empty() {
-        true => load(CaseFiles::read_named(source, &names_only))?,
-        false => vec![],
+    let known = if paths.is_empty() || !names_only.is_empty() {
+        load(CaseFiles::read_named(source, &names_only))?
+    } else {
+        vec![]
     };
     if names.is_empty() {
         return Ok(known);
