@@ -44,7 +44,10 @@ fn the_last_reports_are_complete_on_a_full_disk() {
     let notices: Vec<usize> =
         (0..lines.len()).filter(|nth| lines[*nth].contains("  not written  ")).collect();
     let &[notice] = &notices[..] else { panic!("{shown}") };
-    assert!(lines[notice].contains("write run/artifacts/") && lines[notice].contains("No space left"), "{shown}");
+    assert!(
+        lines[notice].contains("write run/artifacts/") && lines[notice].contains("No space left"),
+        "{shown}"
+    );
     assert!(lines[notice + 1].contains("help: free disk space"), "{shown}");
     assert!(lines[notice + 2..].iter().any(|line| line.contains("  passed  ")), "{shown}");
 }
