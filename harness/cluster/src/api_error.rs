@@ -2,6 +2,8 @@
 
 use std::error::Error;
 
+use kube::core::Status;
+
 /// Answers that are not read to their end.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AnswerError {
@@ -44,15 +46,14 @@ pub(crate) fn is_unavailable(error: &kube::Error) -> bool {
 
 /// Reports whether the API server was too busy to carry out a request.
 pub(crate) fn is_busy(error: &kube::Error) -> bool {
-    let has_code = matches!(error, kube::Error::Api(status) if matches!(status.code, 429 | 503));
-    has_code && !is_refused_by_budget(error)
+    let is_busy = |status: &Status| matches!(status.code, 429 | 503) && !is_refused_by_budget(status);
+    matches!(error, kube::Error::Api(status) if is_busy(status))
 }
 
 /// Reports whether a Status refuses an eviction because of a PodDisruptionBudget. The status 429
 /// of a busy server does not have the cause (`createTooManyRequestsError` in
 /// `pkg/registry/core/pod/storage/eviction.go`).
-pub(crate) fn is_refused_by_budget(error: &kube::Error) -> bool {
-    let kube::Error::Api(status) = error else { return false };
+pub(crate) fn is_refused_by_budget(status: &Status) -> bool {
     let mut causes = status.details.iter().flat_map(|details| &details.causes);
     causes.any(|cause| cause.reason == "DisruptionBudget")
 }

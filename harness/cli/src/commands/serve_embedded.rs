@@ -113,7 +113,7 @@ pub(crate) async fn detach(name: &str, command: &ServerCommand) -> Result<ExitCo
     let directory = &command.directory;
     if !directory.is_dir() {
         return Err(Failure::bad_input(format!(
-            "failed to start the server of {name}: {} does not exist any more, in which it was created\n\
+            "failed to start the server of {name}: its directory {} does not exist any more\n\
              help: create the directory again, or delete the cluster: evictlab cluster delete {name}",
             directory.display()
         )));

@@ -100,7 +100,7 @@ impl ClusterAccess {
         }
     }
 
-    /// Rejects a file that is YAML, but no kubeconfig, such as a manifest.
+    /// Rejects a YAML file that is not a kubeconfig, such as a manifest.
     fn check_is_kubeconfig(&self, kubeconfig: &Kubeconfig) -> Result<(), ExistingError> {
         let Kubeconfig { clusters, auth_infos, contexts, kind, .. } = kubeconfig;
         if !(clusters.is_empty() && auth_infos.is_empty() && contexts.is_empty()) {

@@ -92,11 +92,10 @@ impl Namespace {
         let evict = async || pods.evict(pod, &EvictParams::default()).await;
         let evicted = retry_while(BUSY_TIMEOUT, is_busy, evict).await;
         evicted.map(drop).map_err(|source| match source {
-            source if !is_refused_by_budget(&source) => refused("evict", &format!("pod {pod}"), source),
-            kube::Error::Api(status) => {
+            kube::Error::Api(status) if is_refused_by_budget(&status) => {
                 StageError::Rejected { verb: "evict", object: format!("pod {pod}"), status }
             }
-            source => api_error(&format!("evict pod {pod}"), source),
+            source => refused("evict", &format!("pod {pod}"), source),
         })
     }
 }

@@ -160,8 +160,8 @@ fn has_pressure_eviction(resource: Resource, evidence: &CaseEvidence<'_>) -> boo
 }
 
 /// Returns that another signal of the case's pressure never fell below its threshold, in a case
-/// that timed out: something else made room on the disk, say. A case that ended otherwise, such as
-/// by an unexpected eviction, need not have come so far.
+/// that timed out, as when another program freed disk. A case that ended for another reason, such
+/// as an unexpected eviction, may end before that signal falls.
 fn other_threshold_not_reached(case: &Case, evidence: &CaseEvidence<'_>) -> Option<Inconclusive> {
     let pressure = case.pressure.as_ref()?;
     match evidence.observations.ended.as_ref()? {
