@@ -52,7 +52,7 @@ const SECRET_NAME_ENDS: [&str; 9] = [
 
 /// Patterns of credentials in any text: PEM keys, JSON web tokens, kubeconfig fields, bearer and
 /// basic authorization, and passwords in URLs.
-static CREDENTIAL: LazyLock<Option<Regex>> = LazyLock::new(|| {
+static CREDENTIAL: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
         r#"(?xis)
         -----BEGIN\ [A-Z\ ]*PRIVATE\ KEY(\ BLOCK)?-----.*?(-----END\ [A-Z\ ]*PRIVATE\ KEY(\ BLOCK)?-----|\z)
@@ -86,7 +86,7 @@ static CREDENTIAL: LazyLock<Option<Regex>> = LazyLock::new(|| {
         | (?P<variable>"name"\s*:\s*"[a-z0-9_]*(password|passwd|secret|token|api_?key|access_?key)[a-z0-9_]*"\s*,\s*"value"\s*:\s*")[^"]+
         "#,
     )
-    .ok()
+    .expect("the pattern is valid")
 });
 
 /// Groups of [`CREDENTIAL`] that stay before the replaced part.
@@ -97,13 +97,10 @@ const KEPT_PARTS: [&str; 13] = [
 
 /// Replaces credentials in `text`.
 pub(super) fn redacted_text(text: &str) -> Cow<'_, str> {
-    match &*CREDENTIAL {
-        Some(credential) => credential.replace_all(text, |found: &Captures<'_>| {
-            let kept = KEPT_PARTS.iter().find_map(|part| found.name(part));
-            format!("{}{REDACTED}", kept.map_or("", |kept| kept.as_str()))
-        }),
-        None => Cow::Borrowed(REDACTED),
-    }
+    CREDENTIAL.replace_all(text, |found: &Captures<'_>| {
+        let kept = KEPT_PARTS.iter().find_map(|part| found.name(part));
+        format!("{}{REDACTED}", kept.map_or("", |kept| kept.as_str()))
+    })
 }
 
 /// Replaces credentials in every text of an event. Its evidence is redacted when it is written.

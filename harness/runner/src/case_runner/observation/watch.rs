@@ -115,20 +115,20 @@ struct Watched<T> {
 
 impl<T: DeserializeOwned> Watched<T> {
     /// Decodes an object and reports it.
-    fn report(&self, object: DynamicObject, update: fn(Recorded<T>) -> WatchUpdate) -> Option<WatchUpdate> {
-        let object = recorded_form(serde_json::to_value(object).ok()?, self.object_kind);
-        Some(match Recorded::try_decode(object) {
+    fn report(&self, object: DynamicObject, update: fn(Recorded<T>) -> WatchUpdate) -> WatchUpdate {
+        let object = serde_json::to_value(object).expect("the object was read from JSON");
+        match Recorded::try_decode(recorded_form(object, self.object_kind)) {
             Ok(object) => update(object),
             Err((object, error)) => (self.undecodable)(&object, &error),
-        })
+        }
     }
 
     fn update(&self, event: Result<watcher::Event<DynamicObject>, watcher::Error>) -> Option<WatchUpdate> {
         match event {
             Ok(watcher::Event::Apply(object) | watcher::Event::InitApply(object)) => {
-                self.report(object, self.applied)
+                Some(self.report(object, self.applied))
             }
-            Ok(watcher::Event::Delete(object)) => self.report(object, self.deleted?),
+            Ok(watcher::Event::Delete(object)) => Some(self.report(object, self.deleted?)),
             Ok(watcher::Event::Init) => self.kind.map(WatchUpdate::ListStarted),
             Ok(watcher::Event::InitDone) => self.kind.map(WatchUpdate::ListEnded),
             Err(error) => Some(WatchUpdate::Failed(error.to_string())),
