@@ -158,16 +158,16 @@ fn suites_are_complete() {
     }
     let expected = [
         ("end-state", 19),
-        ("file-systems", 8),
-        ("limits", 27),
+        ("file-systems", 9),
+        ("limits", 28),
         ("message", 15),
         ("out-of-memory", 10),
         ("pids", 6),
-        ("ranking", 26),
-        ("relatives", 25),
+        ("ranking", 27),
+        ("relatives", 31),
         ("signals", 11),
-        ("storage", 13),
-        ("thresholds", 39),
+        ("storage", 14),
+        ("thresholds", 41),
     ];
     assert_eq!(suites, expected.map(|(suite, cases)| (suite.to_owned(), cases)).into());
 }

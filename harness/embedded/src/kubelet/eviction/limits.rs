@@ -74,6 +74,10 @@ fn limited(pod: &Pod, defects: &Defects) -> Pod {
             sidecar.resources.limits.remove(RESOURCE);
         }
     }
+    if defects.has(Defect::PodLimitOmitsInit) {
+        let plain = pod.spec.init_containers.iter_mut().filter(|container| !container.is_sidecar());
+        plain.for_each(|container| drop(container.resources.limits.remove(RESOURCE)));
+    }
     if defects.has(Defect::VolumeLimitOfFirst) {
         let sources = pod.spec.volumes.iter_mut().filter_map(|volume| volume.empty_dir.as_mut());
         sources.skip(1).for_each(|source| source.size_limit = None);
@@ -144,6 +148,9 @@ fn counted_stats(pod: &Pod, stats: &PodStats, defects: &Defects) -> PodStats {
         };
         if defects.has(PodLimitOmitsLogs) {
             pod.used_bytes = pod.used_bytes.map(|used| used - of_containers(|one| one.logs.as_ref()));
+        }
+        if defects.has(PodLimitCountsLogsTwice) {
+            pod.used_bytes = pod.used_bytes.map(|used| used + of_containers(|one| one.logs.as_ref()));
         }
         if defects.has(PodLimitOmitsLayers) {
             pod.used_bytes = pod.used_bytes.map(|used| used - of_containers(|one| one.rootfs.as_ref()));

@@ -337,7 +337,11 @@ impl Manager {
         };
         let mut due: Vec<Threshold> = self.first_met.iter().filter_map(long_enough).collect();
         due.shuffle(rng);
-        self.met.clone_from(&due);
+        self.met = if self.has(Defect::MinimumReclaimInGrace) {
+            self.first_met.iter().map(|(threshold, _)| threshold.clone()).collect()
+        } else {
+            due.clone()
+        };
         due.retain(|threshold| {
             let observed = observations.iter().find(|observed| observed.signal == threshold.signal);
             observed.is_some_and(|observed| is_new(observed, self.measured.get(&threshold.signal)))
@@ -672,6 +676,10 @@ fn defective(mut thresholds: Vec<Threshold>, defects: &Defects) -> Vec<Threshold
         for threshold in &mut thresholds {
             threshold.min_reclaim.take_if(is_fraction);
         }
+    }
+    if defects.has(Defect::MinimumReclaimOfNodeOnly) {
+        let of_pods = |one: &&mut Threshold| one.signal == Signal::AllocatableMemoryAvailable;
+        thresholds.iter_mut().filter(of_pods).for_each(|threshold| threshold.min_reclaim = None);
     }
     if defects.has(Defect::MinimumReclaimDoubled) {
         for reclaim in thresholds.iter_mut().filter_map(|threshold| threshold.min_reclaim.as_mut()) {

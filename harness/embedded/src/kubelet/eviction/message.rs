@@ -49,6 +49,12 @@ pub(super) fn eviction_texts(
         ] {
             all.retain(|key, _| !(has(defect) && keys.contains(&key.as_str())));
         }
+        if has(Defect::AnnotationsGiveRequests)
+            && let Some(usages) = all.get_mut(OFFENDING_CONTAINERS_USAGE_KEY)
+        {
+            let requests = message.containers.iter().map(|container| container.request.to_string());
+            *usages = requests.collect::<Vec<_>>().join(",");
+        }
         all
     });
     let mut message = message.to_string();
@@ -100,6 +106,11 @@ fn defective(
         && let Some(ThresholdClause { available, .. }) = &mut message.threshold
     {
         *available = Quantity::from_count(available.value());
+    }
+    if has(Defect::MessageThresholdInBytes)
+        && let Some(ThresholdClause { quantity, .. }) = &mut message.threshold
+    {
+        *quantity = Quantity::from_count(quantity.value());
     }
     if has(Defect::MessageSwapsThreshold)
         && let Some(ThresholdClause { quantity, available }) = &mut message.threshold

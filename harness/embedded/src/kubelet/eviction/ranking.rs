@@ -5,7 +5,7 @@ use std::cmp::{Ordering, Reverse};
 use evictlab_rules::KubeletVersion;
 use evictlab_rules::pod::{Container, Pod};
 use evictlab_rules::ranking::{RankedPod, RequestComparison, compare_with_request, rank_pods};
-use evictlab_rules::summary::PodStats;
+use evictlab_rules::summary::{FsStats, PodStats};
 use evictlab_rules::threshold::{FsLayout, Resource, Signal};
 
 use crate::defect::{Area, Defect, Defects};
@@ -84,7 +84,12 @@ pub(super) fn rank(
             } else {
                 pod.pod.priority()
             },
-            request: compare_with_request(&version, signal, layout, &seen),
+            request: compare_with_request(&version, signal, layout, &seen).map(|mut compared| {
+                if defects.has(Defect::InodeRequestIsStorage) {
+                    compared.exceeds = compared.usage > compared.request;
+                }
+                compared
+            }),
             processes: pod.stats.map(|stats| stats.process_stats.as_ref().and_then(|one| one.process_count)),
         }
     };
@@ -148,6 +153,10 @@ fn counted_stats(pod: &Pod, stats: &PodStats, defects: &Defects) -> PodStats {
     if defects.has(Defect::DiskRankOmitsVolumes) {
         counted.volume.clear();
     }
+    if defects.has(Defect::InodeRankVolumesAreFileSystems) {
+        let all = |fs: &FsStats| fs.inodes.zip(fs.inodes_free).map(|(inodes, free)| inodes - free);
+        counted.volume.iter_mut().for_each(|volume| volume.fs.inodes_used = all(&volume.fs));
+    }
     for container in &mut counted.containers {
         let is_init = || pod.spec.init_containers.iter().any(|init| init.name == container.name);
         if defects.has(Defect::DiskRankOmitsSidecars) && is_init() {
@@ -155,6 +164,9 @@ fn counted_stats(pod: &Pod, stats: &PodStats, defects: &Defects) -> PodStats {
         }
         if defects.has(Defect::DiskRankOmitsLogs) {
             container.logs = None;
+        }
+        if let Some(layer) = container.rootfs.as_mut().filter(|_| defects.has(Defect::InodeRankOmitsLayers)) {
+            layer.inodes_used = None;
         }
         if defects.has(Defect::DiskRankOmitsLayers) {
             container.rootfs = None;

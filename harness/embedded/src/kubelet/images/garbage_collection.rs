@@ -1,6 +1,7 @@
 //! Periodic deletion of unused images: `GarbageCollect` of
 //! `pkg/kubelet/images/image_gc_manager.go`. `imageMaximumGCAge` is not modelled.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use evictlab_rules::quantity::KIB;
@@ -10,6 +11,7 @@ use crate::context::SimContext;
 use crate::defect::Defect;
 use crate::kubelet::event::StatusEvent;
 use crate::kubelet::log::Level;
+use crate::kubelet::pods::Pods;
 use crate::kubelet::recorder::EventObject;
 use crate::kubelet::state::Kubelet;
 use crate::machine::{Filesystem, Machine};
@@ -36,14 +38,15 @@ impl Kubelet {
     /// Detects the images of the node when the kubelet starts, and schedules the next detection
     /// (`realImageGCManager.Start`).
     pub(in crate::kubelet) fn start_image_detection(&mut self, ctx: &mut SimContext) {
-        let used = self.pods.images_in_use();
+        let used = used_images(&self.pods, self.has(Defect::ImageGcIgnoresEndedContainers));
         self.status.images.start_detection(&self.identity.version, &used, ctx.now);
         self.schedule_detection(ctx);
     }
 
     /// Detects the images of the node.
     pub(in crate::kubelet) fn detect_images(&mut self, ctx: &mut SimContext) {
-        self.status.images.detect(&self.pods.images_in_use(), ctx.now);
+        let used = used_images(&self.pods, self.has(Defect::ImageGcIgnoresEndedContainers));
+        self.status.images.detect(&used, ctx.now);
         self.schedule_detection(ctx);
     }
 
@@ -90,7 +93,7 @@ impl Kubelet {
             settings.image_gc_high, settings.image_gc_low
         );
         let deletion = ImageDeletion {
-            used: self.pods.images_in_use(),
+            used: used_images(&self.pods, self.has(Defect::ImageGcIgnoresEndedContainers)),
             min_age: settings.image_min_age,
             with_pinned: false,
             bytes: wanted,
@@ -99,7 +102,7 @@ impl Kubelet {
         let message = "Disk usage on image filesystem is over the high threshold, trying to free bytes down to the \
                        low threshold";
         self.write_log(Level::Info, format_args!("image_gc_manager.go:{line}"), message, &pairs, ctx);
-        if freed < wanted {
+        if freed < wanted && !self.has(Defect::ImageGcFailureWithoutEvent) {
             let message = if self.identity.version.at_least(35) {
                 insufficient_space(used_percent, capacity, freed)
             } else {
@@ -111,6 +114,11 @@ impl Kubelet {
             self.record_event(EventObject::Node, EventBody::warning("FreeDiskSpaceFailed", &message), ctx);
         }
     }
+}
+
+/// Returns the images that containers use; with a defect, only those of running containers.
+fn used_images(pods: &Pods, ignores_ended: bool) -> BTreeSet<&str> {
+    if ignores_ended { pods.images_of_running() } else { pods.images_in_use() }
 }
 
 /// Returns the message of a deletion that freed too little, since 1.35.

@@ -85,11 +85,16 @@ impl Kubelet {
         let preempts = is_preemptor && !self.has(Defect::PreemptionRefused);
         // Preemption is of use only if the pod lacks nothing but resources
         // (`HandleAdmissionFailure` in pkg/kubelet/preemption/preemption.go).
-        if preempts && affine && tolerates && !shortages.is_empty() {
+        let is_of_use = affine && tolerates || self.has(Defect::PreemptionInVain);
+        if preempts && is_of_use && !shortages.is_empty() {
             return self.preempt(worker, &shortages, machine, ctx);
         }
         if let Some(short) = shortages.first().filter(|_| !preempts) {
-            return Err(Rejection { reason: format!("OutOf{}", short.resource), message: short.message() });
+            let mut named = short.clone();
+            if self.has(Defect::AdmissionSwapsUsedAndCapacity) {
+                std::mem::swap(&mut named.used, &mut named.capacity);
+            }
+            return Err(Rejection { reason: format!("OutOf{}", short.resource), message: named.message() });
         }
         if !affine && !self.has(Defect::AdmissionIgnoresNodeSelector) {
             return Err(self.failed("NodeAffinity", "node(s) didn't match Pod's node affinity/selector"));

@@ -92,6 +92,7 @@ impl Kubelet {
             worker.callers.push(number);
             kubelet.terminate(worker, Some(reason), grace, machine, ctx);
             let own = worker.manifest.spec.termination_grace_period_seconds.unwrap_or(0);
+            let own = if kubelet.has(Defect::PreemptionWaitsTenSeconds) { 0 } else { own };
             let seconds = grace.map_or(own, |grace| u64::try_from(grace).unwrap_or(0));
             let wait = (seconds + seconds / 2).max(10);
             let is_in_milliseconds = kubelet.has(Defect::KillIsNotAwaited);

@@ -1,10 +1,13 @@
 //! Preemption of pods by a critical pod (`pkg/kubelet/preemption/preemption.go`).
 
+use std::collections::BTreeMap;
+
 use evictlab_rules::KubeletVersion;
 use evictlab_rules::pod::{Pod, QosClass};
 use evictlab_rules::threshold::Signal;
 
 use super::admit::{Rejection, Shortage, request_of};
+use super::spec::Manifest;
 use super::state::Preemption;
 use super::status::Reason;
 use super::worker::Worker;
@@ -133,14 +136,29 @@ impl Kubelet {
     /// Returns the pods to kill, in this order (`getPodsToPreempt`).
     fn victims(&self, critical: &Pod, wants: Wants) -> Result<Vec<PodUid>, Rejection> {
         let version = &self.identity.version;
+        let is_equal = |other: &Pod| {
+            other.priority() == critical.priority() && self.has(Defect::PreemptionOfEqualPriority)
+        };
+        let resized: BTreeMap<&PodUid, Pod> = if self.has(Defect::PreemptionCountsPendingResizes) {
+            let pending = self.pods.admitted().filter(|(_, worker)| worker.pending_resize.is_some());
+            let desired = |object| Manifest::read(object, self.known_fields()).pod;
+            pending.map(|(uid, worker)| (uid, desired(&worker.object))).collect()
+        } else {
+            BTreeMap::new()
+        };
         let with_qos = |qos: QosClass| -> Vec<PreemptionCandidate> {
             self.pods
                 .admitted()
-                .map(|(uid, worker)| PreemptionCandidate { uid, pod: &worker.manifest.pod, version })
+                .map(|(uid, worker)| {
+                    let pod = resized.get(uid).unwrap_or(&worker.manifest.pod);
+                    PreemptionCandidate { uid, pod, version }
+                })
                 .filter(|candidate| {
                     let is_spared =
                         candidate.pod.is_critical() && self.has(Defect::PreemptionSparesLowerCritical);
-                    is_preemptable(critical, candidate.pod) && !is_spared && candidate.pod.qos_class() == qos
+                    (is_preemptable(critical, candidate.pod) || is_equal(candidate.pod))
+                        && !is_spared
+                        && candidate.pod.qos_class() == qos
                 })
                 .collect()
         };

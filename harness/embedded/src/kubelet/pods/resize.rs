@@ -1,5 +1,6 @@
 //! In-place resizes of pods (`pkg/kubelet/allocation`, KEP-1287).
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -64,8 +65,16 @@ impl Kubelet {
         machine: &mut Machine,
         ctx: &mut SimContext,
     ) {
-        let selected = self.pods.workers.iter().filter(|(uid, worker)| selects(uid, worker));
-        let pods: Vec<PodUid> = selected.map(|(uid, _)| uid.clone()).collect();
+        let mut selected: Vec<(&PodUid, &Worker)> =
+            self.pods.workers.iter().filter(|(uid, worker)| selects(uid, worker)).collect();
+        // Since 1.34 (`sortPendingResizes`).
+        if self.identity.version.at_least(34) {
+            selected.sort_by_key(|(_, worker)| Reverse(worker.manifest.pod.priority()));
+        }
+        if self.has(Defect::DeferredResizesByLowPriority) {
+            selected.reverse();
+        }
+        let pods: Vec<PodUid> = selected.into_iter().map(|(uid, _)| uid.clone()).collect();
         for uid in pods {
             self.with_worker(&uid, |kubelet, worker| {
                 if kubelet.update_manifest(worker, machine, ctx) {
@@ -155,7 +164,7 @@ impl Kubelet {
             let Some(place) = desired.place(&container.name) else { continue };
             let spec = desired.spec.container(place);
             if let Some((before, after)) = worker.manifest.spec.container(place).zip(spec)
-                && requires_restart(before, after)
+                && requires_restart(before, after, self.has(Defect::ResizePolicyOfAnyResource))
             {
                 if !worker.resize_restarts.contains(&place) {
                     worker.resize_restarts.push(place);
@@ -173,7 +182,7 @@ impl Kubelet {
 /// Returns whether a container restarts to get new resources: its `resizePolicy` for one that
 /// changes is `RestartContainer` (`computePodResizeAction` of
 /// `pkg/kubelet/kuberuntime/kuberuntime_manager.go`).
-fn requires_restart(before: &Container, after: &Container) -> bool {
+fn requires_restart(before: &Container, after: &Container, is_of_any: bool) -> bool {
     let amounts = |container: &Container, resource: &str| {
         let ResourceRequirements { requests, limits, .. } = &container.resources;
         [requests, limits].map(|list| {
@@ -186,7 +195,9 @@ fn requires_restart(before: &Container, after: &Container) -> bool {
         policy.is_some_and(|policy| policy.restart_policy == "RestartContainer")
     };
     let mut resources = ["cpu", "memory"].into_iter();
-    resources.any(|resource| restarts(resource) && amounts(before, resource) != amounts(after, resource))
+    resources.any(|resource| {
+        restarts(resource) && (is_of_any || amounts(before, resource) != amounts(after, resource))
+    })
 }
 
 /// Returns the requests and limits of the whole pod and of all containers.

@@ -96,10 +96,10 @@ impl Runtime {
         format!("{range}{}", self.addresses + 1)
     }
 
-    /// Returns the images of all containers, running and dead.
-    pub(super) fn images(&self) -> BTreeSet<&str> {
+    /// Returns the images of containers in the selected states.
+    pub(super) fn images(&self, selects: impl Fn(&Record) -> bool) -> BTreeSet<&str> {
         let containers = self.pods.values().flat_map(|pod| &pod.containers);
-        containers.map(|record| record.image.as_str()).collect()
+        containers.filter(|record| selects(record)).map(|record| record.image.as_str()).collect()
     }
 
     /// Creates a container that does not run yet.

@@ -96,7 +96,12 @@ impl Pods {
 
     /// Returns the images that containers of the runtime use, running and dead ones.
     pub(crate) fn images_in_use(&self) -> BTreeSet<&str> {
-        self.runtime.images()
+        self.runtime.images(|_| true)
+    }
+
+    /// Returns the images of running containers.
+    pub(crate) fn images_of_running(&self) -> BTreeSet<&str> {
+        self.runtime.images(Record::is_running)
     }
 
     /// Returns the running containers of a pod; an empty list while only its sandbox runs.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::hooks::Hook;
 use super::latency;
-use super::runtime::State;
+use super::runtime::{Record, State};
 use super::spec::{ContainerIndex, Group, Spec};
 use super::worker::{Stage, Stop, StopCause, StopOrder, Stopping, Worker};
 use crate::context::SimContext;
@@ -133,6 +133,15 @@ impl Kubelet {
             && !stopping.grace.is_zero()
             && !self.has(Defect::SidecarsStopAtOnce);
         let in_start_order = self.has(Defect::SidecarsStopInOrder);
+        let is_running = |place: &ContainerIndex| {
+            let name = worker.manifest.spec.container(*place).map(|container| &container.name);
+            let runtime = self.pods.runtime.pods.get(&worker.manifest.uid);
+            name.zip(runtime).and_then(|(name, runtime)| runtime.latest(name)).is_some_and(Record::is_running)
+        };
+        let regular = 0..worker.manifest.spec.containers.len();
+        let mut regular = regular.map(|index| ContainerIndex { group: Group::Regular, index });
+        let waits_for_ended =
+            self.has(Defect::SidecarsWaitForEnded) && regular.any(|place| !is_running(&place));
         let places: Vec<(String, Option<ContainerIndex>)> = stopping
             .containers
             .keys()
@@ -153,8 +162,8 @@ impl Kubelet {
                     && place.is_some_and(|own| {
                         let mut others = places.iter().filter_map(|(_, place)| *place);
                         let spec = &worker.manifest.spec;
-                        spec.is_sidecar(own)
-                            && others.any(|other| comes_before(spec, other, own, in_start_order))
+                        let is_later = |other| comes_before(spec, other, own, in_start_order);
+                        spec.is_sidecar(own) && (waits_for_ended || others.any(is_later))
                     });
                 if !waits {
                     // The time waited is subtracted from the grace period, in whole seconds.

@@ -143,6 +143,7 @@ impl Kubelet {
             match &record.state {
                 State::Created => start.push(index),
                 State::Running { .. } => passed = sidecar,
+                State::Exited { code: 0, .. } if sidecar && self.has(Defect::SidecarsEndAfterSuccess) => {}
                 State::Exited { .. } if sidecar => start.push(index),
                 State::Exited { code: 0, .. } => passed = true,
                 State::Exited { code, .. } if !spec.restarts(container, *code) => return Init::Failed,
@@ -243,6 +244,9 @@ impl Kubelet {
         status::defective::apply(&self.identity.options.defects, worker, &mut status);
         if !self.view(worker, &host, ctx).keep(&mut status) {
             return;
+        }
+        if worker.status.is_none() && self.has(Defect::StatusStartTimeOfRestart) {
+            status.start_time = Some(ctx.epoch().meta_time(ctx.now));
         }
         worker.status = Some(status);
         self.send_status(worker, ctx);

@@ -204,7 +204,7 @@ pub(in crate::kubelet::pods) fn report(worker: &Worker, defects: &Defects, ctx: 
     let ends_early = worker.evicted && defects.has(Defect::StatusTerminalEarly);
     let could_run = worker.could_run() && !ends_early;
     let reports_disruption = !could_run || defects.has(Defect::DisruptionEarly);
-    let now = ctx.epoch().meta_time(ctx.now);
+    let now = (!defects.has(Defect::DisruptionTimeOfBegin)).then(|| ctx.epoch().meta_time(ctx.now));
     let mut merged = merge(PodStatus::of(object), status, (could_run, reports_disruption), now);
     if worker.evicted && defects.has(Defect::StatusReasonEarly) {
         (merged.reason, merged.message) = (status.reason.clone(), status.message.clone());
@@ -217,7 +217,7 @@ fn merge(
     current: PodStatus,
     new: &PodStatus,
     (could_run, reports_disruption): (bool, bool),
-    now: meta::v1::Time,
+    now: Option<meta::v1::Time>,
 ) -> PodStatus {
     let ends = !current.is_terminal() && new.is_terminal();
     let mut merged = new.clone();
@@ -228,8 +228,8 @@ fn merge(
             conditions.push(condition);
         } else if condition.kind == DISRUPTION && ends && reports_disruption {
             let before = conditions.iter().find(|before| before.kind == DISRUPTION);
-            if before.is_none_or(|before| before.status != condition.status) {
-                condition.last_transition_time = Some(now.clone());
+            if now.is_some() && before.is_none_or(|before| before.status != condition.status) {
+                condition.last_transition_time.clone_from(&now);
             }
             condition.put(&mut conditions);
         }

@@ -11,6 +11,18 @@ pub(in crate::kubelet::pods) fn apply(defects: &Defects, worker: &Worker, status
     if defects.are_in(Area::Status) && worker.evicted {
         change_evicted(defects, worker, status);
     }
+    if defects.has(Defect::StatusPendingAgain) && status.phase == Some(Phase::Running) {
+        let containers = worker.manifest.spec.init_containers.iter();
+        let statuses = containers.zip(&status.init_container_statuses);
+        let mut sidecars = statuses.filter(|(one, _)| one.is_sidecar()).map(|(_, status)| status);
+        if sidecars.any(|sidecar| sidecar.state.running.is_none()) {
+            status.phase = Some(Phase::Pending);
+        }
+    }
+    if defects.has(Defect::StatusEndIsStart) {
+        let ends = status.container_statuses.iter_mut().filter_map(|one| one.state.terminated.as_mut());
+        ends.for_each(|end| end.finished_at.clone_from(&end.started_at));
+    }
     if defects.has(Defect::OomIsEviction) && status.phase == Some(Phase::Failed) && has_oom_kill(status) {
         status.reason = Some("Evicted".to_owned());
     }
