@@ -8,7 +8,7 @@ use evictlab_rules::quantity::KIB;
 
 use super::store::ImageDeletion;
 use crate::context::SimContext;
-use crate::defect::Defect;
+use crate::defect::{Defect, Defects};
 use crate::kubelet::event::StatusEvent;
 use crate::kubelet::log::Level;
 use crate::kubelet::pods::Pods;
@@ -38,14 +38,14 @@ impl Kubelet {
     /// Detects the images of the node when the kubelet starts, and schedules the next detection
     /// (`realImageGCManager.Start`).
     pub(in crate::kubelet) fn start_image_detection(&mut self, ctx: &mut SimContext) {
-        let used = used_images(&self.pods, self.has(Defect::ImageGcIgnoresEndedContainers));
+        let used = used_images(&self.pods, &self.identity.options.defects);
         self.status.images.start_detection(&self.identity.version, &used, ctx.now);
         self.schedule_detection(ctx);
     }
 
     /// Detects the images of the node.
     pub(in crate::kubelet) fn detect_images(&mut self, ctx: &mut SimContext) {
-        let used = used_images(&self.pods, self.has(Defect::ImageGcIgnoresEndedContainers));
+        let used = used_images(&self.pods, &self.identity.options.defects);
         self.status.images.detect(&used, ctx.now);
         self.schedule_detection(ctx);
     }
@@ -93,7 +93,7 @@ impl Kubelet {
             settings.image_gc_high, settings.image_gc_low
         );
         let deletion = ImageDeletion {
-            used: used_images(&self.pods, self.has(Defect::ImageGcIgnoresEndedContainers)),
+            used: used_images(&self.pods, &self.identity.options.defects),
             min_age: settings.image_min_age,
             with_pinned: false,
             bytes: wanted,
@@ -117,8 +117,12 @@ impl Kubelet {
 }
 
 /// Returns the images that containers use; with a defect, only those of running containers.
-fn used_images(pods: &Pods, ignores_ended: bool) -> BTreeSet<&str> {
-    if ignores_ended { pods.images_of_running() } else { pods.images_in_use() }
+fn used_images<'a>(pods: &'a Pods, defects: &Defects) -> BTreeSet<&'a str> {
+    if defects.has(Defect::ImageGcIgnoresEndedContainers) {
+        pods.images_of_running()
+    } else {
+        pods.images_in_use()
+    }
 }
 
 /// Returns the message of a deletion that freed too little, since 1.35.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::hooks::Hook;
 use super::latency;
-use super::runtime::{Record, State};
+use super::runtime::State;
 use super::spec::{ContainerIndex, Group, Spec};
 use super::worker::{Stage, Stop, StopCause, StopOrder, Stopping, Worker};
 use crate::context::SimContext;
@@ -133,15 +133,11 @@ impl Kubelet {
             && !stopping.grace.is_zero()
             && !self.has(Defect::SidecarsStopAtOnce);
         let in_start_order = self.has(Defect::SidecarsStopInOrder);
-        let is_running = |place: &ContainerIndex| {
-            let name = worker.manifest.spec.container(*place).map(|container| &container.name);
-            let runtime = self.pods.runtime.pods.get(&worker.manifest.uid);
-            name.zip(runtime).and_then(|(name, runtime)| runtime.latest(name)).is_some_and(Record::is_running)
+        let waits_for_ended = self.has(Defect::SidecarsWaitForEnded) && {
+            let running = self.pods.running(&worker.manifest.uid);
+            let has_ended = |name: &str| running.iter().all(|container| container.name != name);
+            worker.manifest.spec.containers.iter().any(|container| has_ended(&container.name))
         };
-        let regular = 0..worker.manifest.spec.containers.len();
-        let mut regular = regular.map(|index| ContainerIndex { group: Group::Regular, index });
-        let waits_for_ended =
-            self.has(Defect::SidecarsWaitForEnded) && regular.any(|place| !is_running(&place));
         let places: Vec<(String, Option<ContainerIndex>)> = stopping
             .containers
             .keys()

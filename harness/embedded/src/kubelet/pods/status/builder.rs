@@ -213,6 +213,8 @@ pub(in crate::kubelet::pods) fn report(worker: &Worker, defects: &Defects, ctx: 
     true
 }
 
+/// Merges a status into that of the API. `now` is the time of `DisruptionTarget` if the pod has
+/// ended; without it, the condition keeps its own.
 fn merge(
     current: PodStatus,
     new: &PodStatus,
