@@ -99,35 +99,3 @@ fn unknown_path(path: &serde_ignored::Path<'_>) -> Vec<PathSegment> {
     segments.extend(segment);
     segments
 }
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    fn mismatches(pod: Value) -> Vec<String> {
-        ApiType::Pod.mismatches(&pod).iter().map(ToString::to_string).collect()
-    }
-
-    #[test]
-    fn unknown_fields_and_the_first_wrong_value_have_their_paths() {
-        let spec = json!({
-            "containers": [{"name": "app", "resource": {}, "restartPolicyRules": []}, {"name": "x", "ports": [{"containerPort": "80"}]}],
-            "hostnameOverride": "one",
-        });
-        assert_eq!(
-            mismatches(json!({"metadata": {"labels": {"app": "x"}, "owner": {}}, "spec": spec})),
-            [
-                "metadata.owner: unknown field",
-                "spec.containers[0].resource: unknown field",
-                "spec.containers[1].ports[0].containerPort: invalid type: string \"80\", expected i32",
-            ]
-        );
-    }
-
-    #[test]
-    fn a_value_other_than_an_object_has_no_path() {
-        assert_eq!(mismatches(json!([])), ["invalid type: sequence, expected Pod"]);
-    }
-}

@@ -40,16 +40,3 @@ impl Display for FieldPath<'_> {
         Ok(())
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn keys_follow_dots_and_indexes_are_in_brackets() {
-        let path = ["metadata", "labels", "example.com/x"].map(PathSegment::from);
-        assert_eq!(FieldPath(&path).to_string(), "metadata.labels.example.com/x");
-        let path = [PathSegment::from(0), "image".into()];
-        assert_eq!(FieldPath(&path).to_string(), "[0].image");
-    }
-}

@@ -145,28 +145,3 @@ impl<'de> SeqAccess<'de> for Entry<'_> {
         seed.deserialize(PathDeserializer { path: self.path, found: self.found }).map(Some)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn shape(text: &str) -> ValueShape {
-        let part = |name: &str| match name {
-            "[]" => TypeSegment::Item,
-            "{}" => TypeSegment::Value,
-            name => TypeSegment::Field(name.to_owned()),
-        };
-        ApiType::Pod.shape_at(&text.split_terminator('.').map(part).collect::<Vec<_>>())
-    }
-
-    #[test]
-    fn types_know_their_fields() {
-        let ValueShape::Object(fields) = shape("spec.containers.[].resources") else { panic!() };
-        assert_eq!(fields, ["claims", "limits", "requests"]);
-        assert_eq!(shape("spec.containers"), ValueShape::List);
-        assert_eq!(shape("metadata.labels"), ValueShape::Map);
-        assert_eq!(shape("spec.containers.[].resources.limits.{}"), ValueShape::Other);
-        assert_eq!(shape("status.phase"), ValueShape::Other);
-        assert_eq!(shape("status.startTime"), ValueShape::Other);
-    }
-}

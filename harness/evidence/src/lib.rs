@@ -34,6 +34,7 @@ mod observation_end;
 mod observations;
 mod recorded;
 mod sample;
+mod sample_text;
 mod samples;
 mod scope;
 mod undecodable_pod;

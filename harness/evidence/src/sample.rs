@@ -1,11 +1,13 @@
 //! Samples: Summaries of the node, reduced to the statistics that evictions depend on.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::ser::Error as _;
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::kubernetes_schema::{PodReferenceSchema, StatisticsSchema};
-use crate::recorded::{DecodeError, decode_as};
+use crate::recorded::{DecodeError, decode_text};
 
 /// Statistics of a node and its pods at one time, reduced to those that evictions depend on.
 #[derive(Serialize, JsonSchema)]
@@ -37,19 +39,19 @@ struct NodeSample {
     /// Memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<StatisticsSchema>")]
-    memory: Option<Value>,
+    memory: Option<SummaryPart>,
     /// nodefs, the file system of the kubelet.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<StatisticsSchema>")]
-    fs: Option<Value>,
+    fs: Option<SummaryPart>,
     /// imagefs and containerfs, the file systems of the container runtime.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<StatisticsSchema>")]
-    runtime: Option<Value>,
+    runtime: Option<SummaryPart>,
     /// Process ids.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<StatisticsSchema>")]
-    rlimit: Option<Value>,
+    rlimit: Option<SummaryPart>,
 }
 
 /// Statistics of a cgroup outside of pods.
@@ -60,7 +62,7 @@ struct CgroupSample {
     /// Memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<StatisticsSchema>")]
-    memory: Option<Value>,
+    memory: Option<SummaryPart>,
 }
 
 /// Statistics of a pod. Pods of other namespaces have only `podRef` and `memory`.
@@ -73,33 +75,65 @@ struct PodSample {
     /// Memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<StatisticsSchema>")]
-    memory: Option<Value>,
+    memory: Option<SummaryPart>,
     /// Processes.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<StatisticsSchema>")]
-    process_stats: Option<Value>,
+    process_stats: Option<SummaryPart>,
     /// Local ephemeral storage.
     #[serde(rename = "ephemeral-storage", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<StatisticsSchema>")]
-    ephemeral_storage: Option<Value>,
+    ephemeral_storage: Option<SummaryPart>,
     /// Volumes.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Vec<StatisticsSchema>>")]
-    volume: Option<Value>,
+    volume: Option<SummaryPart>,
     /// Containers.
     #[serde(skip_serializing_if = "Option::is_none")]
     containers: Option<Vec<ContainerSample>>,
 }
 
 /// Reference of a pod in a Summary.
-#[derive(Default, Deserialize, Serialize)]
+#[derive(Deserialize)]
+#[serde(try_from = "Box<RawValue>")]
 struct PodReference {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    name: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    json: SummaryPart,
     namespace: Option<String>,
-    #[serde(flatten)]
-    other: Map<String, Value>,
+}
+
+impl TryFrom<Box<RawValue>> for PodReference {
+    type Error = serde_json::Error;
+
+    fn try_from(json: Box<RawValue>) -> Result<Self, Self::Error> {
+        #[derive(Deserialize)]
+        struct Fields {
+            namespace: Option<String>,
+        }
+        let Fields { namespace } = serde_json::from_str(json.get())?;
+        Ok(Self { json: SummaryPart(json), namespace })
+    }
+}
+
+impl Serialize for PodReference {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        self.json.serialize(to)
+    }
+}
+
+/// A part of a Summary that a sample keeps as it is.
+#[derive(Deserialize)]
+struct SummaryPart(Box<RawValue>);
+
+/// Serializes to one line. The kubelet indents its response, the model does not.
+impl Serialize for SummaryPart {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let text = self.0.get();
+        if text.contains('\n') {
+            serde_json::from_str::<Value>(text).map_err(S::Error::custom)?.serialize(to)
+        } else {
+            self.0.serialize(to)
+        }
+    }
 }
 
 /// Statistics of a container.
@@ -112,19 +146,19 @@ struct ContainerSample {
     /// Time at which the container started.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<jiff::Timestamp>")]
-    start_time: Option<Value>,
+    start_time: Option<SummaryPart>,
     /// Memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<StatisticsSchema>")]
-    memory: Option<Value>,
+    memory: Option<SummaryPart>,
     /// Writable layer.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<StatisticsSchema>")]
-    rootfs: Option<Value>,
+    rootfs: Option<SummaryPart>,
     /// Logs.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<StatisticsSchema>")]
-    logs: Option<Value>,
+    logs: Option<SummaryPart>,
 }
 
 impl PodSample {
@@ -147,52 +181,49 @@ impl PodSample {
 ///
 /// # Errors
 /// The Summary does not have the form of the Summary API.
-pub fn reduce_summary(t: f64, summary: &Value, namespace: &str) -> Result<Value, DecodeError> {
-    let Summary { mut node, pods } = decode_as(summary)?;
+pub fn reduce_summary(t: f64, summary: &RawValue, namespace: &str) -> Result<SampleDocument, DecodeError> {
+    let Summary { mut node, pods } = decode_text(summary)?;
     node.system_containers.iter_mut().for_each(|cgroups| cgroups.retain(|cgroup| cgroup.name == "pods"));
-    let document = SampleDocument {
+    Ok(SampleDocument {
         t: (t * 100.0).round() / 100.0,
         node,
         pods: pods.into_iter().flatten().map(|pod| pod.reduced(namespace)).collect(),
-    };
-    // Serializing JSON values does not fail.
-    Ok(serde_json::to_value(document).unwrap_or_default())
+    })
 }
 
 /// The fields of a sample by which containers are found.
 #[derive(Default, Deserialize)]
-struct SampleFields {
+pub(crate) struct PodsOfSample {
     #[serde(default)]
-    pods: Vec<PodFields>,
+    pods: Vec<ContainersOfPod>,
 }
 
-/// The fields of a pod by which its containers are found.
+/// The containers of a pod, with all their statistics.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct PodFields {
+struct ContainersOfPod {
     #[serde(default)]
-    pod_ref: PodReference,
-    containers: Option<Vec<ContainerFields>>,
+    pod_ref: NameOfPod,
+    containers: Option<Vec<Map<String, Value>>>,
 }
 
-/// All statistics of a container.
-#[derive(Deserialize, Serialize)]
-struct ContainerFields {
+/// The name in the reference of a pod.
+#[derive(Default, Deserialize)]
+struct NameOfPod {
     name: Option<String>,
-    #[serde(flatten)]
-    statistics: Map<String, Value>,
 }
 
-/// Returns the statistics of a sample's containers by pod and container.
-pub(crate) fn containers_by_pod(sample: &Value) -> Value {
-    let SampleFields { pods } = SampleFields::deserialize(sample).unwrap_or_default();
-    let pods = pods.into_iter().filter_map(|pod| {
-        let containers = pod.containers?.into_iter().filter_map(|container| {
-            Some((container.name.clone()?, serde_json::to_value(container).unwrap_or_default()))
+impl PodsOfSample {
+    /// Returns the statistics of the containers by pod and container.
+    pub(crate) fn containers_by_pod(self) -> Value {
+        let pods = self.pods.into_iter().filter_map(|pod| {
+            let containers = pod.containers?.into_iter().filter_map(|container| {
+                Some((container.get("name")?.as_str()?.to_owned(), Value::Object(container)))
+            });
+            Some((pod.pod_ref.name?, Value::Object(containers.collect())))
         });
-        Some((pod.pod_ref.name?, Value::Object(containers.collect())))
-    });
-    Value::Object(pods.collect())
+        Value::Object(pods.collect())
+    }
 }
 
 #[cfg(test)]
@@ -211,7 +242,8 @@ mod tests {
             (json!({"pods": [{"containers": [{"name": 1}]}]}), "Summary at pods[0].containers[0].name: "),
         ];
         for (summary, expected) in rows {
-            let error = reduce_summary(0.0, &summary, "ns").unwrap_err().to_string();
+            let summary = serde_json::value::to_raw_value(&summary).unwrap();
+            let error = reduce_summary(0.0, &summary, "ns").err().unwrap().to_string();
             assert!(error.starts_with(&format!("failed to decode {expected}")), "{error}");
         }
     }
@@ -228,8 +260,12 @@ mod tests {
                 {"podRef": {"name": "b", "namespace": "kube-system"}, "memory": {"workingSetBytes": 3}, "containers": [{}]},
             ],
         });
+        // As the kubelet responds.
+        let summary = RawValue::from_string(format!("{summary:#}")).unwrap();
+        let sample = reduce_summary(1.23456, &summary, "ns").unwrap();
+        assert!(!serde_json::to_string(&sample).unwrap().contains('\n'));
         assert_eq!(
-            reduce_summary(1.23456, &summary, "ns").unwrap(),
+            json!(sample),
             json!({
                 "t": 1.23,
                 "node": {"memory": {"availableBytes": 5}, "fs": {"availableBytes": 6},

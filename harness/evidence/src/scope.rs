@@ -16,7 +16,7 @@ use crate::live_state::LiveState;
 use crate::objects::{RecordedEvent, RecordedPod};
 use crate::observations::Observations;
 use crate::recorded::Recorded;
-use crate::sample::containers_by_pod;
+use crate::sample::PodsOfSample;
 
 /// Evidence as the variables of expressions.
 pub struct Scope<'a> {
@@ -71,10 +71,10 @@ impl<'a> Scope<'a> {
             "objects" => cel_map(seen.objects.iter().map(|(name, object)| (name.as_str(), borrowed(object)))),
             "podList" => documents(self.pods()),
             "pods" => by_name(&mut self.pods()),
-            "samples" => owned(seen.samples.iter().collect()),
+            "samples" => seen.samples.cel_list(),
             "stats" => {
-                let latest = seen.samples.iter().next_back();
-                owned(latest.map(|sample| containers_by_pod(&sample)).unwrap_or_default())
+                let latest: Option<PodsOfSample> = seen.samples.decode_last_as();
+                owned(latest.map(PodsOfSample::containers_by_pod).unwrap_or_default())
             }
             "summaryBefore" => borrowed(seen.summary_before.json()),
             _ => owned(json!(self.live.map(|(t, _)| t).or(seen.seconds))),
@@ -342,7 +342,8 @@ mod tests {
                 "containers": [{"name": "c", "startTime": "t", "memory": memory, "rootfs": fs, "logs": fs}],
             }],
         });
-        reduce_summary(1.0, &summary, "n").unwrap()
+        let summary = serde_json::value::to_raw_value(&summary).unwrap();
+        json!(reduce_summary(1.0, &summary, "n").unwrap())
     }
 
     /// Returns evictions with every kind of message.

@@ -5,7 +5,9 @@
 //! did not report the value. Times serialize in whole seconds, as `metav1.Time`.
 
 use jiff::Timestamp;
+use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Number;
 
 /// One answer of `/stats/summary`, with the time of the request.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
@@ -286,16 +288,9 @@ fn null_is_empty<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
 /// computes the available memory without a check, so that it wraps around while a working set
 /// exceeds its limit.
 fn as_int64<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<i64>, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Amount {
-        Signed(i64),
-        Unsigned(u64),
-    }
-    Ok(Option::deserialize(deserializer)?.map(|amount| match amount {
-        Amount::Signed(amount) => amount,
-        Amount::Unsigned(amount) => amount.cast_signed(),
-    }))
+    let Some(number) = Option::<Number>::deserialize(deserializer)? else { return Ok(None) };
+    let amount = number.as_i64().or_else(|| number.as_u64().map(u64::cast_signed));
+    amount.map(Some).ok_or_else(|| D::Error::custom(format_args!("{number} is not an integer")))
 }
 
 /// Serializes a time in whole seconds.

@@ -351,7 +351,7 @@ impl Client {
     }
 }
 
-/// The time of each case on two kubelets of the model, in seconds.
+/// The time of each case on a kubelet of the model, in seconds.
 fn seconds_by_case() -> BTreeMap<String, f64> {
     let mut started = BTreeMap::new();
     let mut seconds = BTreeMap::new();

@@ -7,6 +7,7 @@ use http::Request;
 use kube::Client;
 use serde::Deserialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::error::NodeError;
 
@@ -44,6 +45,11 @@ impl<'a> KubeletProxy<'a> {
 
     /// Summary of the kubelet (`/stats/summary`).
     pub async fn summary(self) -> Result<Value, NodeError> {
+        self.json("read the statistics", "stats/summary").await
+    }
+
+    /// Text of the Summary of the kubelet (`/stats/summary`).
+    pub async fn summary_text(self) -> Result<Box<RawValue>, NodeError> {
         self.json("read the statistics", "stats/summary").await
     }
 

@@ -10,6 +10,7 @@ use kube::api::ListParams;
 use kube::{Api, Client, ResourceExt};
 use serde::Deserialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::backend::NodeBackend;
 use super::error::NodeError;
@@ -94,6 +95,11 @@ impl Node {
     /// Returns the Summary of the kubelet (`/stats/summary`).
     pub async fn summary(&self) -> Result<Value, NodeError> {
         self.proxy().summary().await
+    }
+
+    /// Returns the text of the Summary of the kubelet (`/stats/summary`).
+    pub async fn summary_text(&self) -> Result<Box<RawValue>, NodeError> {
+        self.proxy().summary_text().await
     }
 
     /// Returns the part of the Summary that eviction depends on, without a copy of the whole.

@@ -5,8 +5,7 @@ use evictlab_evidence::{Observations, RecordedEvent};
 use evictlab_judge::Phase;
 use evictlab_report::RunEventKind;
 use evictlab_rules::quantity::MIB;
-use evictlab_rules::summary::{PodStats, Sample};
-use serde::Deserialize;
+use evictlab_rules::summary::{NodeStats, PodStats, Sample};
 use serde_json::Value;
 
 use crate::case_runner::runner::CaseRunner;
@@ -30,14 +29,13 @@ impl CaseRunner<'_> {
 
     /// Reports the distance to the threshold, and the container with the largest working set unless
     /// the pressure is on another resource.
-    pub(super) fn report_usage(&self, sample: &Value, observations: &Observations) {
-        let Ok(pods) = Sample::deserialize(sample).map(|sample| sample.pods) else { return };
+    pub(super) fn report_usage(&self, sample: &Sample, observations: &Observations) {
         let pressure = self.case.case.pressure.as_ref();
         let is_on_memory = pressure.is_none_or(|one| one.signal == PressureSignal::MemoryAvailable);
-        let largest = largest_working_set(&pods).filter(|_| is_on_memory);
+        let largest = largest_working_set(&sample.pods).filter(|_| is_on_memory);
         let largest = largest.map(|(name, working_set)| format!("{name} at {}Mi", working_set / MIB));
         let distance =
-            pressure.and_then(|one| distance_to_threshold(one, observations.configz.json(), sample));
+            pressure.and_then(|one| distance_to_threshold(one, observations.configz.json(), &sample.node));
         let parts: Vec<String> = largest.into_iter().chain(distance).collect();
         if parts.is_empty() {
             return;
@@ -47,9 +45,9 @@ impl CaseRunner<'_> {
     }
 }
 
-/// Describes the distance to the threshold of a case by a sample, in the unit of its signal.
-fn distance_to_threshold(pressure: &Pressure, configz: &Value, sample: &Value) -> Option<String> {
-    let tested = tested_threshold(pressure, configz, sample)?;
+/// Describes the distance of a node to the threshold of a case, in the unit of its signal.
+fn distance_to_threshold(pressure: &Pressure, configz: &Value, node: &NodeStats) -> Option<String> {
+    let tested = tested_threshold(pressure, configz, node)?;
     Some(match tested.available.checked_sub(tested.threshold) {
         Some(left) => format!("{} to go", format_amount(pressure, left)),
         None => {
@@ -77,10 +75,10 @@ mod tests {
     #[test]
     fn the_distance_has_the_unit_of_the_signal() {
         let fs = |inodes: u64, bytes: u64| {
-            json!({"node": {"fs": {
+            json!({"fs": {
                 "inodesFree": inodes, "inodes": 100_000,
                 "availableBytes": bytes * MIB, "capacityBytes": 10_000 * MIB,
-            }}})
+            }})
         };
         let configz = json!({"evictionHard": {"nodefs.inodesFree": "5%", "nodefs.available": "12.5%"}});
         let rows = [
@@ -89,10 +87,11 @@ mod tests {
             ("nodefs.available", fs(1, 1750), "500Mi to go"),
             ("nodefs.available", fs(1, 1240), "10Mi under the threshold"),
         ];
-        for (signal, sample, expected) in rows {
+        for (signal, node, expected) in rows {
             let pressure: Pressure = serde_saphyr::from_str(&format!("signal: {signal}")).unwrap();
-            let text = distance_to_threshold(&pressure, &configz, &sample);
-            assert_eq!(text.as_deref(), Some(expected), "{signal} {sample}");
+            let stats: NodeStats = serde_json::from_value(node.clone()).unwrap();
+            let text = distance_to_threshold(&pressure, &configz, &stats);
+            assert_eq!(text.as_deref(), Some(expected), "{signal} {node}");
         }
     }
 }

@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use evictlab_case::{self as case, Pressure};
+use evictlab_rules::summary::NodeStats;
 use evictlab_rules::threshold::{Observation, Signal, Threshold, ThresholdConfig, parse_threshold_config};
 use serde::Deserialize;
 use serde_json::Value;
@@ -63,7 +64,7 @@ pub(crate) fn plan_pressure(
         return Err(SkipReason::NotBytes(signal));
     }
     let is_soft = pressure.soft_grace.is_some();
-    let thresholds = resolved_thresholds(signal, configz, summary)?;
+    let thresholds = resolved_thresholds(signal, configz, &node_stats(summary))?;
     let (kind, other_kind) = if is_soft {
         (ThresholdKind::Soft, ThresholdKind::Hard)
     } else {
@@ -102,14 +103,14 @@ pub(crate) fn plan_pressure(
     Ok(PressurePlan { available, threshold, grace: tested.grace, target })
 }
 
-/// Returns the threshold that a case tests, as configured in `configz` and resolved by a Summary or
-/// a sample of it; `None` without such a threshold.
+/// Returns the threshold that a case tests, as configured in `configz` and resolved by statistics
+/// of the node; `None` without such a threshold.
 pub(crate) fn tested_threshold(
     pressure: &Pressure,
     configz: &Value,
-    summary: &Value,
+    node: &NodeStats,
 ) -> Option<ResolvedThreshold> {
-    let thresholds = resolved_thresholds(pressure.signal, configz, summary).ok()?;
+    let thresholds = resolved_thresholds(pressure.signal, configz, node).ok()?;
     nearest(&thresholds, pressure.soft_grace.is_some())
 }
 
@@ -123,7 +124,7 @@ pub(crate) fn nearest_threshold(
     configz: &Value,
     summary: &Value,
 ) -> Result<Option<u64>, SkipReason> {
-    let thresholds = resolved_thresholds(signal, configz, summary)?;
+    let thresholds = resolved_thresholds(signal, configz, &node_stats(summary))?;
     Ok(thresholds.iter().map(ResolvedThreshold::distance).min())
 }
 
@@ -135,9 +136,9 @@ fn nearest(thresholds: &[ResolvedThreshold], soft: bool) -> Option<ResolvedThres
 fn resolved_thresholds(
     signal: case::PressureSignal,
     configz: &Value,
-    summary: &Value,
+    node: &NodeStats,
 ) -> Result<Vec<ResolvedThreshold>, SkipReason> {
-    let observations = observations(signal, summary)?;
+    let observations = observations(signal, node)?;
     let config = ThresholdConfig::deserialize(configz).unwrap_or_default();
     // A kubelet does not start with thresholds that it cannot parse.
     let thresholds = parse_threshold_config(&config).unwrap_or_default();
@@ -156,15 +157,14 @@ fn resolved_thresholds(
 
 /// Returns the observation of a case's signal, and of the signal that the same resource also feeds:
 /// allocatable memory, or imagefs on the same file system.
-fn observations(signal: case::PressureSignal, summary: &Value) -> Result<Vec<Observation>, SkipReason> {
-    let node = node_stats(summary);
+fn observations(signal: case::PressureSignal, node: &NodeStats) -> Result<Vec<Observation>, SkipReason> {
     let own = signal.eviction_signal();
-    let stated = Observation::from_node_stats(own, &node).ok_or(SkipReason::NoStatistics(signal))?;
+    let stated = Observation::from_node_stats(own, node).ok_or(SkipReason::NoStatistics(signal))?;
     let related = match own {
-        Signal::MemoryAvailable => Observation::from_node_stats(Signal::AllocatableMemoryAvailable, &node),
-        Signal::NodefsAvailable => Observation::from_node_stats(Signal::ImagefsAvailable, &node)
+        Signal::MemoryAvailable => Observation::from_node_stats(Signal::AllocatableMemoryAvailable, node),
+        Signal::NodefsAvailable => Observation::from_node_stats(Signal::ImagefsAvailable, node)
             .filter(|images| images.capacity == stated.capacity),
-        Signal::ImagefsAvailable => Observation::from_node_stats(Signal::NodefsAvailable, &node)
+        Signal::ImagefsAvailable => Observation::from_node_stats(Signal::NodefsAvailable, node)
             .filter(|nodefs| nodefs.capacity == stated.capacity),
         Signal::AllocatableMemoryAvailable
         | Signal::NodefsInodesFree
@@ -289,7 +289,7 @@ mod tests {
             serde_saphyr::from_str("{signal: memory.available, soft-grace: 3s}").unwrap();
         let plan = plan_pressure(&pressure, &configz, &summary(1000, 8000), 2048 * MIB).unwrap();
         assert_eq!(plan.grace, Some(Duration::from_secs(90)));
-        let tested = tested_threshold(&pressure, &configz, &summary(1000, 8000));
+        let tested = tested_threshold(&pressure, &configz, &node_stats(&summary(1000, 8000)));
         assert_eq!(tested.map(|tested| tested.threshold), Some(500 * MIB));
     }
 
@@ -298,7 +298,8 @@ mod tests {
     fn the_tested_threshold_has_the_amount_that_it_is_compared_with() {
         let tested = |signal: &str, configz: Value, summary: &Value| {
             let pressure: Pressure = serde_saphyr::from_str(&format!("signal: {signal}")).unwrap();
-            tested_threshold(&pressure, &configz, summary).map(|tested| (tested.available, tested.threshold))
+            tested_threshold(&pressure, &configz, &node_stats(summary))
+                .map(|tested| (tested.available, tested.threshold))
         };
         let memory = json!({"evictionHard": {"memory.available": "100Mi"}});
         assert_eq!(tested("memory.available", memory, &summary(1000, 700)), Some((700 * MIB, 100 * MIB)));

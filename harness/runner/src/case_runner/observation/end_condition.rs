@@ -7,8 +7,6 @@ use evictlab_evidence::{ContainerStatusExt, LiveState, ObservationEnd, RecordedE
 use evictlab_rules::pod::IMAGE_ERRORS;
 use evictlab_rules::quantity::MIB;
 use evictlab_rules::summary::{FsStats, Sample};
-use serde::Deserialize;
-use serde_json::Value;
 use tokio::time::Instant;
 
 /// Time for the last event and its duplicates to arrive after all expected evictions.
@@ -50,7 +48,7 @@ pub(crate) struct EndInputs<'a> {
     /// True if anything was recorded since the previous call.
     pub has_changes: bool,
     /// The latest sample of the Summary.
-    pub latest_sample: Option<&'a Value>,
+    pub latest_sample: Option<&'a Sample>,
     /// True if the API rejected an ephemeral container.
     pub api_rejected: bool,
 }
@@ -128,17 +126,15 @@ impl EndCondition {
     pub(crate) fn check(&mut self, inputs: &EndInputs<'_>) -> Option<ObservationEnd> {
         let now = Instant::now();
         let EndInputs { state, expected, .. } = *inputs;
-        let needs_sample = inputs.has_changes || !expected.summary.is_empty();
-        let sample = inputs.latest_sample.filter(|_| needs_sample);
-        let sample = sample.and_then(|sample| Sample::deserialize(sample).ok());
+        let sample = inputs.latest_sample;
         if inputs.has_changes {
-            let fingerprint = fingerprint(state, sample.as_ref());
+            let fingerprint = fingerprint(state, sample);
             if fingerprint != self.fingerprint {
                 (self.fingerprint, self.last_change) = (fingerprint, now);
             }
         }
         let is_stalled = now - self.last_change >= self.limits.stall_timeout;
-        let outcome = outcome(inputs, sample.as_ref());
+        let outcome = outcome(inputs, sample);
         let settled = self.settled(outcome, now);
         let is_settled = settled >= self.limits.settle_time;
         let is_stuck = self.is_stuck(inputs, now);
@@ -323,7 +319,7 @@ fn usage_fingerprint(sample: &Sample) -> String {
 mod tests {
     use super::*;
     use evictlab_evidence::Recorded;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     const LIMITS: EndLimits =
         EndLimits { stall_timeout: Duration::from_secs(40), settle_time: Duration::from_secs(12) };
@@ -354,8 +350,12 @@ mod tests {
         }
     }
 
+    fn decoded(sample: Value) -> Sample {
+        serde_json::from_value(sample).unwrap()
+    }
+
     /// The decision after a change.
-    fn end(lab: &mut Lab, expected: &ExpectedOutcome, sample: Option<&Value>) -> Option<ObservationEnd> {
+    fn end(lab: &mut Lab, expected: &ExpectedOutcome, sample: Option<&Sample>) -> Option<ObservationEnd> {
         lab.condition.check(&EndInputs {
             state: &lab.state,
             expected,
@@ -540,7 +540,10 @@ mod tests {
         let expected = expected(&["a"], None);
         let mut lab = Lab::new();
         lab.state.record_pod(0.0, pod("a", "Running", None));
-        let sample = |mib: u64| json!({"pods": [{"podRef": {"name": "a"}, "containers": [{"name": "c", "memory": {"workingSetBytes": mib * MIB}}]}]});
+        let sample = |mib: u64| {
+            let container = json!({"name": "c", "memory": {"workingSetBytes": mib * MIB}});
+            decoded(json!({"pods": [{"podRef": {"name": "a"}, "containers": [container]}]}))
+        };
         for mib in (0..200).step_by(8) {
             assert_eq!(end(&mut lab, &expected, Some(&sample(mib))), None);
             pass(39).await;
@@ -580,11 +583,12 @@ mod tests {
         lab.state.record_pod(0.0, pod("a", "Running", None));
         let container = |name: &str, mib: u64| json!({"name": name, "rootfs": {"usedBytes": mib * MIB}});
         let (hog, idle) = (container("hog", 40), container("idle", 0));
-        let sample =
-            |containers: &[&Value]| json!({"pods": [{"podRef": {"name": "a"}, "containers": containers}]});
-        assert_eq!(end(&mut lab, &expected, Some(&sample(&[&hog, &idle]))), None);
+        let sample = |containers: [&Value; 2]| {
+            decoded(json!({"pods": [{"podRef": {"name": "a"}, "containers": containers}]}))
+        };
+        assert_eq!(end(&mut lab, &expected, Some(&sample([&hog, &idle]))), None);
         pass(40).await;
-        assert_eq!(end(&mut lab, &expected, Some(&sample(&[&idle, &hog]))), Some(ObservationEnd::Stalled));
+        assert_eq!(end(&mut lab, &expected, Some(&sample([&idle, &hog]))), Some(ObservationEnd::Stalled));
     }
 
     #[tokio::test(start_paused = true)]

@@ -12,8 +12,10 @@ use evictlab_evidence::{
     reduce_summary,
 };
 use evictlab_judge::{Phase, known_bug};
+use evictlab_rules::summary::Sample;
 use futures::{Stream, StreamExt};
 use serde_json::Value;
+use serde_json::value::RawValue;
 use tokio::time::{Instant, MissedTickBehavior, timeout};
 
 use crate::case_runner::error::{CaseError, describe_rejection};
@@ -51,7 +53,7 @@ pub(crate) enum SummaryError {
 /// Request for a Summary, with the time at which it began.
 struct SummaryRequest<'a> {
     began: Instant,
-    response: Pin<Box<dyn Future<Output = Result<Value, SummaryError>> + 'a>>,
+    response: Pin<Box<dyn Future<Output = Result<Box<RawValue>, SummaryError>> + 'a>>,
 }
 
 /// State of the observation of a case.
@@ -74,7 +76,7 @@ pub(crate) struct Observer<'a> {
     /// Indexes of the ephemeral containers that are not yet added.
     ephemeral_containers: Vec<usize>,
     live: LiveState,
-    latest_sample: Option<Value>,
+    latest_sample: Option<Sample>,
     /// Failures since the last Summary; the next one clears them.
     outage: Option<Outage>,
 }
@@ -207,7 +209,7 @@ impl<'a> Observer<'a> {
         let node = &self.runner.run_node.node;
         let limit = self.progress_timeout;
         let response = Box::pin(async move {
-            match timeout(limit, node.summary()).await {
+            match timeout(limit, node.summary_text()).await {
                 Ok(summary) => Ok(summary?),
                 Err(_) => Err(SummaryError::TimedOut { node: node.name.clone(), seconds: limit.as_secs() }),
             }
@@ -219,7 +221,7 @@ impl<'a> Observer<'a> {
     fn apply_summary(
         &mut self,
         began: Instant,
-        summary: Result<Value, SummaryError>,
+        summary: Result<Box<RawValue>, SummaryError>,
         observations: &mut Observations,
     ) {
         match summary {
@@ -227,8 +229,10 @@ impl<'a> Observer<'a> {
                 match reduce_summary(self.seconds(), &summary, &self.namespace.name) {
                     Ok(sample) => {
                         observations.samples.push(&sample);
-                        self.runner.report_usage(&sample, observations);
-                        self.latest_sample = Some(sample);
+                        self.latest_sample = observations.samples.decode_latest();
+                        if let Some(sample) = &self.latest_sample {
+                            self.runner.report_usage(sample, observations);
+                        }
                     }
                     Err(error) => {
                         self.live.record_missing(MissingEvidence::new(EvidenceSource::Summary, error));
@@ -406,7 +410,9 @@ fn expected_outcome(runner: &CaseRunner<'_>) -> ExpectedOutcome {
 
 /// Awaits the response to a pending request, and returns it with the time at which the request
 /// began; without a request, never returns.
-async fn response(pending: &mut Option<SummaryRequest<'_>>) -> (Instant, Result<Value, SummaryError>) {
+async fn response(
+    pending: &mut Option<SummaryRequest<'_>>,
+) -> (Instant, Result<Box<RawValue>, SummaryError>) {
     match pending {
         Some(request) => (request.began, request.response.as_mut().await),
         None => std::future::pending().await,

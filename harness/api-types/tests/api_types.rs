@@ -1,0 +1,92 @@
+//! Tests of the types of the API. They are apart from the library, so that its types are not compiled
+//! a second time for them.
+
+use evictlab_api_types::{ApiType, ImageReference, TypeSegment, ValueShape};
+use serde_json::{Value, json};
+
+#[test]
+fn a_colon_before_the_last_slash_is_that_of_a_port() {
+    let rows = [
+        ("busybox", ("busybox", None, None)),
+        ("busybox:1.36", ("busybox", Some("1.36"), None)),
+        ("localhost:5000/node", ("localhost:5000/node", None, None)),
+        ("localhost:5000/a/node:v1", ("localhost:5000/a/node", Some("v1"), None)),
+        ("kindest/node@sha256:00", ("kindest/node", None, Some("sha256:00"))),
+        ("r:5000/node:v1@sha256:00", ("r:5000/node", Some("v1"), Some("sha256:00"))),
+    ];
+    for (text, (name, tag, digest)) in rows {
+        let image = ImageReference::parse(text);
+        assert_eq!(image, ImageReference { name, tag, digest }, "{text}");
+        assert_eq!(image.to_string(), text);
+    }
+}
+
+#[test]
+fn full_names_are_those_of_container_runtimes() {
+    for (image, full) in [
+        ("registry.k8s.io/e2e-test-images/agnhost:2.52", "registry.k8s.io/e2e-test-images/agnhost:2.52"),
+        ("localhost/mine:1", "localhost/mine:1"),
+        ("localhost:5000/mine", "localhost:5000/mine:latest"),
+        ("kindest/node:v1", "docker.io/kindest/node:v1"),
+        ("kindest/node:v1@sha256:00", "docker.io/kindest/node@sha256:00"),
+        ("busybox:1.36", "docker.io/library/busybox:1.36"),
+        ("busybox", "docker.io/library/busybox:latest"),
+        ("docker.io/busybox", "docker.io/library/busybox:latest"),
+        ("index.docker.io/busybox", "docker.io/library/busybox:latest"),
+        ("busybox@sha256:00", "docker.io/library/busybox@sha256:00"),
+    ] {
+        assert_eq!(ImageReference::parse(image).full_name(), full, "{image}");
+    }
+}
+
+fn mismatches(pod: Value) -> Vec<String> {
+    ApiType::Pod.mismatches(&pod).iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn unknown_fields_and_the_first_wrong_value_have_their_paths() {
+    let spec = json!({
+        "containers": [{"name": "app", "resource": {}, "restartPolicyRules": []}, {"name": "x", "ports": [{"containerPort": "80"}]}],
+        "hostnameOverride": "one",
+    });
+    assert_eq!(
+        mismatches(json!({"metadata": {"labels": {"app": "x"}, "owner": {}}, "spec": spec})),
+        [
+            "metadata.owner: unknown field",
+            "spec.containers[0].resource: unknown field",
+            "spec.containers[1].ports[0].containerPort: invalid type: string \"80\", expected i32",
+        ]
+    );
+}
+
+#[test]
+fn a_value_other_than_an_object_has_no_path() {
+    assert_eq!(mismatches(json!([])), ["invalid type: sequence, expected Pod"]);
+}
+
+#[test]
+fn keys_follow_dots_in_a_path() {
+    let labels = json!({"example.com/x": 1});
+    let expected = "metadata.labels.example.com/x: invalid type: integer `1`, expected a string";
+    assert_eq!(mismatches(json!({"metadata": {"labels": labels}})), [expected]);
+}
+
+fn shape(text: &str) -> ValueShape {
+    let part = |name: &str| match name {
+        "[]" => TypeSegment::Item,
+        "{}" => TypeSegment::Value,
+        name => TypeSegment::Field(name.to_owned()),
+    };
+    ApiType::Pod.shape_at(&text.split_terminator('.').map(part).collect::<Vec<_>>())
+}
+
+#[test]
+fn types_know_their_fields() {
+    let ValueShape::Object(fields) = shape("spec.containers.[].resources") else { panic!() };
+    assert_eq!(fields, ["claims", "limits", "requests"]);
+    assert_eq!(shape("spec.containers"), ValueShape::List);
+    assert_eq!(shape("metadata.labels"), ValueShape::Map);
+    assert_eq!(shape("spec.containers.[].resources.limits.{}"), ValueShape::Other);
+    assert_eq!(shape("status.phase"), ValueShape::Other);
+    assert_eq!(shape("status.startTime"), ValueShape::Other);
+}
