@@ -1,5 +1,5 @@
-//! Tests of the types of the API. They are apart from the library, so that its types are not compiled
-//! a second time for them.
+//! Tests of the types of the API. They are apart from the library, so that its types are not
+//! compiled a second time for them.
 
 use evictlab_api_types::{ApiType, ImageReference, TypeSegment, ValueShape};
 use serde_json::{Value, json};

@@ -12,8 +12,8 @@ use crate::sample_text::SampleText;
 /// Maximum size of the samples of a case, in bytes: more than an hour of them.
 const MAX_BYTES: usize = 16 * MIB as usize;
 
-/// Maximum size of the samples that stay parsed after an expression has read them, in bytes of text:
-/// some minutes of them.
+/// Maximum size of the samples that stay parsed after an expression has read them, in bytes of
+/// text: some minutes of them.
 const MAX_PARSED_BYTES: usize = MIB as usize;
 
 /// Samples of the Summary, oldest first.
