@@ -76,7 +76,7 @@ fn cel_number(number: &Number) -> CelValue<'static> {
 }
 
 /// A list or a map that is converted when it is first read: its items stay as they are until they
-/// are read themselves. An expression reads few values of an object, and a case many expressions.
+/// are read themselves, since an expression reads few values of an object.
 #[derive(Debug)]
 pub(crate) struct LazyValue<'v> {
     source: Source<'v>,
@@ -87,6 +87,7 @@ pub(crate) struct LazyValue<'v> {
 enum Source<'v> {
     /// An array or an object.
     Json(&'v Json),
+    /// An object.
     Sample(&'v SampleText),
 }
 
