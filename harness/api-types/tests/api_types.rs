@@ -1,7 +1,9 @@
 //! Tests of the types of the API. They are apart from the library, so that its types are not
 //! compiled a second time for them.
 
-use evictlab_api_types::{ApiType, ImageReference, TypeSegment, ValueShape};
+use evictlab_api_types::{
+    ApiType, Difference, ImageReference, Mismatch, PathSegment, TypeSegment, ValueShape,
+};
 use serde_json::{Value, json};
 
 #[test]
@@ -65,10 +67,13 @@ fn a_value_other_than_an_object_has_no_path() {
 }
 
 #[test]
-fn keys_follow_dots_in_a_path() {
-    let labels = json!({"example.com/x": 1});
-    let expected = "metadata.labels.example.com/x: invalid type: integer `1`, expected a string";
-    assert_eq!(mismatches(json!({"metadata": {"labels": labels}})), [expected]);
+fn keys_follow_dots_and_indexes_are_in_brackets() {
+    let unknown = |path: &[PathSegment]| {
+        Mismatch { path: path.to_vec(), difference: Difference::UnknownField }.to_string()
+    };
+    let path = ["metadata", "labels", "example.com/x"].map(PathSegment::from);
+    assert_eq!(unknown(&path), "metadata.labels.example.com/x: unknown field");
+    assert_eq!(unknown(&[PathSegment::from(0), "image".into()]), "[0].image: unknown field");
 }
 
 fn shape(text: &str) -> ValueShape {

@@ -21,7 +21,7 @@ pub(crate) type CelValue<'v> = Box<dyn Val + 'v>;
 /// are read.
 pub(crate) fn borrowed(json: &Json) -> CelValue<'_> {
     match json {
-        Json::Array(_) | Json::Object(_) => Box::new(LazyValue::of_json(json)),
+        Json::Array(_) | Json::Object(_) => Box::new(LazyValue::new(Source::Json(json))),
         scalar => convert(scalar),
     }
 }
@@ -94,14 +94,13 @@ enum Source<'v> {
 static ANY: Type = DYN_TYPE;
 
 impl<'v> LazyValue<'v> {
-    /// A value that borrows its strings.
-    pub(crate) fn of_json(json: &'v Json) -> Self {
-        Self { source: Source::Json(json), converted: OnceLock::new() }
-    }
-
     /// The value of a sample.
     pub(crate) fn of_sample(sample: &'v SampleText) -> Self {
-        Self { source: Source::Sample(sample), converted: OnceLock::new() }
+        Self::new(Source::Sample(sample))
+    }
+
+    fn new(source: Source<'v>) -> Self {
+        Self { source, converted: OnceLock::new() }
     }
 
     fn get(&self) -> &CelValue<'v> {
@@ -185,7 +184,7 @@ impl Val for LazyValue<'_> {
     where
         Self: 'w,
     {
-        Box::new(Self { source: self.source, converted: OnceLock::new() })
+        Box::new(Self::new(self.source))
     }
 
     fn as_builtin<'b, 'w>(&'b self) -> BuiltinRef<'b, 'w>

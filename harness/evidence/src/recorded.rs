@@ -29,6 +29,13 @@ pub struct DecodeError {
     source: erased_serde::Error,
 }
 
+impl DecodeError {
+    /// Decodes the document once more, for the path of the error.
+    fn new<'de, T: DeserializeOwned>(json: impl Deserializer<'de>, source: erased_serde::Error) -> Self {
+        Self { kind: short_type_name::<T>(), path: path_of_error::<T>(json), source }
+    }
+}
+
 impl<T: DeserializeOwned> Recorded<T> {
     /// Decodes a document.
     ///
@@ -55,11 +62,7 @@ impl<T: DeserializeOwned> Recorded<T> {
 /// # Errors
 /// A field of the document has another type than in `T`.
 pub(crate) fn decode_as<T: DeserializeOwned>(json: &Value) -> Result<T, DecodeError> {
-    decode_from(json).map_err(|source| DecodeError {
-        kind: short_type_name::<T>(),
-        path: path_of_error::<T>(json),
-        source,
-    })
+    decode_from(json).map_err(|source| DecodeError::new::<T>(json, source))
 }
 
 /// Decodes the text of a document, which takes less time than to parse it first.
@@ -67,10 +70,9 @@ pub(crate) fn decode_as<T: DeserializeOwned>(json: &Value) -> Result<T, DecodeEr
 /// # Errors
 /// A field of the document has another type than in `T`.
 pub(crate) fn decode_text<T: DeserializeOwned>(json: &RawValue) -> Result<T, DecodeError> {
-    serde_json::from_str(json.get()).map_err(|source| DecodeError {
-        kind: short_type_name::<T>(),
-        path: path_of_error::<T>(&mut serde_json::Deserializer::from_str(json.get())),
-        source: erased_serde::Error::custom(source),
+    serde_json::from_str(json.get()).map_err(|source| {
+        let again = &mut serde_json::Deserializer::from_str(json.get());
+        DecodeError::new::<T>(again, erased_serde::Error::custom(source))
     })
 }
 

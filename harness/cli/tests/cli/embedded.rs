@@ -58,7 +58,7 @@ fn baseline() -> String {
 }
 
 /// A run that is compared with the baseline.
-pub(crate) struct WholeRun {
+pub(crate) struct BaselineRun {
     status: i32,
     out: String,
     verdicts: Verdicts,
@@ -68,7 +68,7 @@ pub(crate) struct WholeRun {
     pub(crate) events: Vec<Value>,
 }
 
-impl WholeRun {
+impl BaselineRun {
     /// Runs all cases on a kubelet.
     fn of_all_cases() -> Self {
         Self::new(&["--kubelet", "v1.32"])
@@ -84,7 +84,7 @@ impl WholeRun {
 }
 
 /// The run that several tests examine: it takes half a minute.
-pub(crate) static ALL_CASES: LazyLock<WholeRun> = LazyLock::new(WholeRun::of_all_cases);
+pub(crate) static ALL_CASES: LazyLock<BaselineRun> = LazyLock::new(BaselineRun::of_all_cases);
 
 #[test]
 fn a_case_of_the_baseline_without_a_file_is_a_change() {
@@ -415,13 +415,13 @@ fn missing_evidence_is_inconclusive() {
 
 #[test]
 fn runs_with_the_same_seed_are_identical() {
-    assert_identical(&ALL_CASES, &WholeRun::of_all_cases());
+    assert_identical(&ALL_CASES, &BaselineRun::of_all_cases());
     // Two kubelets at a time.
-    let message = || WholeRun::new(&[&["message"][..], &KUBELETS].concat());
+    let message = || BaselineRun::new(&[&["message"][..], &KUBELETS].concat());
     assert_identical(&message(), &message());
 }
 
-fn assert_identical(one: &WholeRun, other: &WholeRun) {
+fn assert_identical(one: &BaselineRun, other: &BaselineRun) {
     assert_ne!(one.run, other.run, "a run's id is its own");
     let (ours, theirs) = (&one.files, &other.files);
     assert_eq!(ours.keys().collect::<Vec<_>>(), theirs.keys().collect::<Vec<_>>());
