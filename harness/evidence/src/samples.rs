@@ -71,6 +71,11 @@ impl Samples {
         self.samples.iter().map(SampleText::parse)
     }
 
+    /// Returns the JSON text of each sample, in one line.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        self.samples.iter().map(SampleText::text)
+    }
+
     /// Returns the samples as a list for expressions.
     pub(crate) fn cel_list(&self) -> CelValue<'_> {
         cel_list(self.samples.iter().map(|sample| Box::new(LazyValue::of_sample(sample)) as _))

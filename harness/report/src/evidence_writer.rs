@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::evidence_files;
 use crate::facts::{Facts, ObjectHistory};
 use crate::markdown::case_summary;
-use crate::redact::{redacted, redacted_text};
+use crate::redact::{redacted, redacted_json, redacted_text};
 use crate::run_dir::{RunDir, file_name, make_dir, write_file};
 use crate::run_event::{RunEvent, RunEventKind};
 use crate::run_state::{EndedCase, RunState};
@@ -154,8 +154,9 @@ fn write_observations(dir: &Path, observations: &Observations) -> Result<(), Rep
         }
     }
     write_file(&dir.join(evidence_files::SUMMARY_BEFORE), &pretty(&observations.summary_before)?)?;
-    let samples = observations.samples.iter().map(|sample| format!("{}\n", redacted(sample, None)));
-    write_file(&dir.join(evidence_files::SAMPLES), samples.collect::<String>().as_bytes())?;
+    let samples: String =
+        observations.samples.texts().map(|sample| format!("{}\n", redacted_json(sample))).collect();
+    write_file(&dir.join(evidence_files::SAMPLES), samples.as_bytes())?;
     let log: String = observations.kubelet_log.iter().map(|line| format!("{line}\n")).collect();
     write_file(&dir.join(evidence_files::KUBELET_LOG), redacted_text(&log).as_bytes())
 }

@@ -89,6 +89,13 @@ static CREDENTIAL: LazyLock<Regex> = LazyLock::new(|| {
     .expect("the pattern is valid")
 });
 
+/// The keys by which [`redacted`] finds credentials, in JSON text.
+static SECRET_KEY: LazyLock<Regex> = LazyLock::new(|| {
+    let keys: Vec<String> =
+        SECRET_KEYS.iter().chain(&["kind", "spec", "value"]).map(|key| regex::escape(key)).collect();
+    Regex::new(&format!(r#"(?i)"({})"\s*:"#, keys.join("|"))).expect("the pattern is valid")
+});
+
 /// Groups of [`CREDENTIAL`] that stay before the replaced part.
 const KEPT_PARTS: [&str; 13] = [
     "before", "hook", "query", "name", "token", "option", "netrc", "docker", "variable", "header", "cookie",
@@ -193,6 +200,19 @@ fn redact_text(text: &mut String) {
     }
     if let Cow::Owned(clean) = visible(text) {
         *text = clean;
+    }
+}
+
+/// Replaces credentials in the JSON text of a value, as [`redacted`] does outside the namespace of
+/// a case. A text without patterns and keys of credentials, as of almost all samples, is not
+/// parsed.
+pub(super) fn redacted_json(text: &str) -> Cow<'_, str> {
+    if !CREDENTIAL.is_match(text) && !SECRET_KEY.is_match(text) {
+        return text.into();
+    }
+    match serde_json::from_str(text) {
+        Ok(value) => redacted(value, None).to_string().into(),
+        Err(_) => redacted_text(text),
     }
 }
 
@@ -403,6 +423,27 @@ mod tests {
             "Usage of EmptyDir volume \"data\" exceeds the limit \"10Mi\". ",
         ] {
             assert_eq!(redacted_text(plain), plain);
+        }
+    }
+
+    /// Texts with and without keys and patterns of credentials.
+    #[test]
+    fn json_text_is_redacted_as_its_value() {
+        let hidden = "Zm9yIGEgdGVzdCBvbmx5IQ";
+        let env = json!([{"name": "DB_PASSWORD", "value": "short"}, {"name": "GREETING", "value": "hello"}]);
+        let rows = [
+            (json!({"t": 1.5, "pods": [{"podRef": {"name": "token"}, "memory": {"usageBytes": 17}}]}), false),
+            (json!({"kind": "Secret", "data": {"key": "short"}}), true),
+            (json!({"volumes": [{"Token": "short"}]}), true),
+            (json!({"containers": [{"env": env}]}), true),
+            (json!({"metadata": {"namespace": "shop"}, "spec": {"containers": [{"env": env}]}}), true),
+            (json!({"message": format!("Authorization: token {hidden}")}), true),
+        ];
+        for (value, has_credentials) in rows {
+            let text = value.to_string();
+            let clean = redacted_json(&text);
+            assert_eq!(clean, redacted(value, None).to_string());
+            assert_eq!(clean.contains(REDACTED), has_credentials, "{clean}");
         }
     }
 

@@ -31,11 +31,9 @@ mod served;
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::num::NonZero;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::{Arc, Condvar, Mutex};
-use std::thread::available_parallelism;
 
 use block::Block;
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
@@ -61,15 +59,16 @@ fn project() -> PathBuf {
 
 fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
-    // In parallel, except with kind: the machine may not have the memory for two clusters.
-    let threads = if needs::has_kind() { 1 } else { available_parallelism().map_or(1, NonZero::get) };
-    arguments.test_threads = Some(arguments.test_threads.map_or(threads, |given| given.min(threads)));
     let entries = fs::read_dir(project().join("harness/guides")).unwrap();
     let is_guide =
         |path: &PathBuf| path.extension().is_some_and(|end| end == "md") && !path.ends_with("SUMMARY.md");
     let entries = entries.map(|entry| entry.unwrap().path()).filter(is_guide);
     let mut guides: Vec<_> = entries.chain([project().join("README.md")]).collect();
     guides.sort();
+    // In parallel, since most commands wait for a cluster, except with kind: the machine may not
+    // have the memory for two clusters.
+    let threads = if needs::has_kind() { 1 } else { guides.len() };
+    arguments.test_threads = Some(arguments.test_threads.map_or(threads, |given| given.min(threads)));
     let trials = guides.into_iter().map(|path| {
         let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
         let text = fs::read_to_string(&path).unwrap();

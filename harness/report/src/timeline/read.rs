@@ -6,7 +6,6 @@ use evictlab_rules::message::{EVICTED_REASON, EvictionKind, EvictionMessage, STA
 use evictlab_rules::summary::{PodStats, Sample};
 use evictlab_rules::threshold::{Observation, Resource, Signal, Threshold};
 use serde::Deserialize;
-use serde_json::Value;
 
 use super::model::{ConditionPeriod, Mark, Point, ThresholdLine, Timeline, TimelineSeries};
 use super::unit::Unit;
@@ -15,18 +14,21 @@ use evictlab_evidence::{NodeHistoryEntry, Observations, PodHistoryEntry, Recorde
 /// Maximum number of samples in a timeline, for small files.
 const MAX_SAMPLES: usize = 240;
 
+/// A sample with a time.
+#[derive(Deserialize)]
+struct Timed {
+    #[expect(dead_code, reason = "only whether there is one matters")]
+    t: f64,
+}
+
 impl Timeline {
     /// Reads the timeline of a case; `None` if the evidence contains no samples.
     pub(crate) fn from_observations(observations: &Observations) -> Option<Self> {
-        let has_time = |sample: &Value| sample.get("t").is_some_and(Value::is_number);
-        let samples: Vec<Value> = observations.samples.iter().filter(has_time).collect();
+        let samples = observations.samples.texts().zip(observations.samples.decode());
+        let samples = samples.filter(|(text, _)| serde_json::from_str::<Timed>(text).is_ok());
+        let samples: Vec<Sample> = samples.filter_map(|(_, sample)| sample.ok()).collect();
         let step = samples.len().div_ceil(MAX_SAMPLES).max(1);
-        let mut samples: Vec<Sample> = samples
-            .iter()
-            .rev()
-            .step_by(step)
-            .filter_map(|sample| Sample::deserialize(sample).ok())
-            .collect();
+        let mut samples: Vec<Sample> = samples.into_iter().rev().step_by(step).collect();
         samples.reverse();
         let last = samples.last()?.t;
         let signal = signal(observations);
@@ -213,7 +215,7 @@ fn is_rejection(observations: &Observations, pod: &str, end: &PodHistoryEntry) -
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
     use crate::fixtures::decoded;

@@ -15,8 +15,10 @@ use serde_json::{Value, from_value, json};
 
 /// Returns the invariants that the first eviction of a recording violates after tampering.
 fn violated(recording: &str, tamper: impl Fn(&mut Value)) -> Vec<Invariant> {
-    let path =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("recordings").join(recording).with_extension("json");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../rules/recordings")
+        .join(recording)
+        .with_extension("json");
     let mut recording: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
     tamper(&mut recording);
     let version: KubeletVersion = from_value(recording["kubeletVersion"].clone()).unwrap();

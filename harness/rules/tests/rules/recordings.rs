@@ -46,7 +46,7 @@ fn external_folder() -> Option<PathBuf> {
 }
 
 fn recordings() -> Vec<Recording> {
-    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("recordings");
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../rules/recordings");
     let folder = external_folder().unwrap_or(own);
     let entries = |folder: &Path| -> Vec<PathBuf> {
         let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));

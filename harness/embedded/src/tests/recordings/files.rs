@@ -5,6 +5,8 @@ use std::{env, fs};
 
 use serde::de::DeserializeOwned;
 
+/// The crate with the model, relative to the package of its unit tests.
+const CRATE: &str = "../embedded";
 /// Folder of the recordings for the rules, relative to this crate.
 pub(crate) const RULES: &str = "../rules/recordings";
 
@@ -14,7 +16,7 @@ pub(crate) const RULES: &str = "../rules/recordings";
 /// # Panics
 /// There are no recordings, or one cannot be read.
 pub(crate) fn read_recordings<T: DeserializeOwned>(folders: &[&str]) -> Vec<(String, T)> {
-    let crate_folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let crate_folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(CRATE);
     let folders: Vec<PathBuf> = match env::var_os("EVICTLAB_RECORDINGS") {
         Some(folder) => vec![folder.into()],
         None => folders.iter().map(|folder| crate_folder.join(folder)).collect(),
