@@ -3,7 +3,9 @@
 use maud::{Markup, html};
 
 use super::evidence_links::EvidenceBase;
+use super::overview::overview;
 use super::shell::html_document;
+use super::verdict::rank;
 use super::{case_section, matrix};
 use crate::markdown::{model_notice, totals};
 use crate::recorded::{RecordedRun, RecordedRunError};
@@ -21,8 +23,8 @@ const MAX_PAGE: usize = 3_900_000;
 /// The evidence of a case cannot be read.
 pub fn page(run: &RecordedRun, base: &EvidenceBase) -> Result<String, RecordedRunError> {
     let state = run.state();
-    let matrix = matrix::matrix(state);
-    let sections = case_sections(run, base, MAX_PAGE.saturating_sub(matrix.0.len()))?;
+    let (overview, matrix) = (overview(state), matrix::matrix(state));
+    let sections = case_sections(run, base, MAX_PAGE.saturating_sub(overview.0.len() + matrix.0.len()))?;
     let title =
         state.run.as_ref().map_or_else(|| "evictlab".to_owned(), |run| format!("evictlab run {}", run.id));
     let body = html! {
@@ -35,6 +37,8 @@ pub fn page(run: &RecordedRun, base: &EvidenceBase) -> Result<String, RecordedRu
             }
         }
         main #main {
+            (overview)
+            h2 { "Verdicts" }
             (matrix)
             h2 { "Cases" }
             @for section in &sections { (section) }
@@ -43,8 +47,8 @@ pub fn page(run: &RecordedRun, base: &EvidenceBase) -> Result<String, RecordedRu
     Ok(html_document(&title, &[timeline::STYLE], &body))
 }
 
-/// Renders the cases in the order of their ends. Those in most need of attention get their details
-/// first, until all sections have `max_size` bytes.
+/// Renders the cases, those in most need of attention first. In this order they get their details,
+/// until all sections have `max_size` bytes.
 fn case_sections(
     run: &RecordedRun,
     base: &EvidenceBase,
@@ -52,32 +56,24 @@ fn case_sections(
 ) -> Result<Vec<Markup>, RecordedRunError> {
     let state = run.state();
     let shown = state.ended.iter().filter(|ended| ended.result.verdict != Verdict::Skipped);
-    let shown: Vec<&EndedCase> = shown.collect();
+    let mut shown: Vec<&EndedCase> = shown.collect();
+    shown.sort_by_cached_key(|ended| {
+        let id = &ended.id;
+        let kubelet = state.run.iter().flat_map(|run| &run.kubelets).position(|label| *label == id.kubelet);
+        (rank(ended.result.verdict), id.suite_and_case(), kubelet, id.attempt)
+    });
     let brief = |ended: &&EndedCase| case_section::brief_case_section(state, ended, base);
     let mut sections: Vec<Markup> = shown.iter().map(brief).collect();
-    let mut order: Vec<usize> = (0..shown.len()).collect();
-    order.sort_by_key(|place| rank(shown[*place].result.verdict));
     let mut size: usize = sections.iter().map(|section| section.0.len()).sum();
-    for place in order {
-        let ended = shown[place];
+    for (ended, shown) in shown.into_iter().zip(&mut sections) {
         let section = case_section::case_section(state, ended, run.evidence(ended)?.as_ref(), base);
-        size = size - sections[place].0.len() + section.0.len();
+        size = size - shown.0.len() + section.0.len();
         if size > max_size {
             break;
         }
-        sections[place] = section;
+        *shown = section;
     }
     Ok(sections)
-}
-
-/// The order in which cases get their details.
-fn rank(verdict: Verdict) -> u8 {
-    match verdict {
-        verdict if verdict.needs_attention() => 0,
-        Verdict::Fixed | Verdict::Flaky => 1,
-        Verdict::Reproduced => 2,
-        _ => 3,
-    }
 }
 
 /// Start time, versions, backend, and failed clusters.
@@ -121,8 +117,8 @@ mod tests {
         let page = render_first(usize::MAX);
         let links: Vec<&str> =
             page.split("href=\"#").skip(1).filter_map(|part| part.split('"').next()).collect();
-        // The first link skips to the content.
-        assert_eq!(links.len(), 1 + 9, "{links:?}");
+        // The first link skips to the content, and four cases need attention.
+        assert_eq!(links.len(), 1 + 4 + 9, "{links:?}");
         for link in links {
             assert_eq!(page.matches(&format!("id=\"{link}\"")).count(), 1, "{link}");
         }
@@ -169,7 +165,7 @@ mod tests {
             let sections = case_sections(&run, &EvidenceBase::none(), brief + room * largest).unwrap();
             assert!(sections.iter().map(|section| section.0.len()).sum::<usize>() <= brief + room * largest);
             let few = with_details(brief + room * largest);
-            assert!(few.contains(&"message-requests-decide-v1.32.13-1".to_owned()), "{few:?}");
+            assert_eq!(few[0], "message-requests-decide-v1.32.13-1", "{few:?}");
         }
         assert!(with_details(brief).is_empty(), "the short sections have their place first");
     }

@@ -4,6 +4,7 @@ mod case_section;
 mod document;
 mod evidence_links;
 mod matrix;
+mod overview;
 mod rendered;
 mod shell;
 mod verdict;

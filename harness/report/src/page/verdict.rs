@@ -12,6 +12,17 @@ pub(super) fn class(ended: &EndedCase) -> String {
     format!("{}{person}", ended.result.verdict)
 }
 
+/// The order of cases on the page: those in most need of attention first.
+pub(super) fn rank(verdict: Verdict) -> u8 {
+    match verdict {
+        Verdict::Failed => 0,
+        verdict if verdict.needs_attention() => 1,
+        Verdict::Fixed | Verdict::Flaky => 2,
+        Verdict::Reproduced => 3,
+        _ => 4,
+    }
+}
+
 /// Anchor of a case on the page.
 pub(super) fn anchor(ended: &EndedCase) -> String {
     let id = &ended.id;
