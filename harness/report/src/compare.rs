@@ -129,11 +129,27 @@ impl Comparison {
         }
         for (name, names) in [("before", &self.only_before), ("after", &self.only_after)] {
             if !names.is_empty() {
-                let _ = writeln!(text, "\nOnly in the run {name}: {}.", inert_markdown(&names.join(", ")));
+                let _ = write!(text, "\nOnly in the run {name}:\n\n{}", by_case(names));
             }
         }
         visible(&text).into_owned()
     }
+}
+
+/// Lists `suite/case on kubelet` as a line of Markdown for each case, with its kubelets.
+fn by_case(names: &[String]) -> String {
+    let names = names.iter().map(|name| name.split_once(" on ").unwrap_or((name, "")));
+    let mut cases: Vec<(&str, Vec<&str>)> = vec![];
+    for (case, kubelet) in names {
+        match cases.last_mut().filter(|(last, _)| *last == case) {
+            Some((_, kubelets)) => kubelets.push(kubelet),
+            None => cases.push((case, vec![kubelet])),
+        }
+    }
+    let line = |(case, kubelets): &(&str, Vec<&str>)| {
+        format!("- {} on {}\n", inert_markdown(case), inert_markdown(&kubelets.join(", ")))
+    };
+    cases.iter().map(line).collect()
 }
 
 /// The attempts of each case by suite, case and kubelet.

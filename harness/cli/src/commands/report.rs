@@ -137,7 +137,7 @@ fn compare_runs(args: &Args, before: &Path, after: &Path) -> Result<ExitCode, Fa
     let text = if args.json {
         serde_json::to_string_pretty(&compared).map_err(Failure::infrastructure)?
     } else if is_page {
-        markdown_page("evictlab comparison", &compared.render())
+        markdown_page("evictlab comparison", &format!("# Comparison of two runs\n\n{}", compared.render()))
     } else {
         compared.render().trim_end().to_owned()
     };
