@@ -4,7 +4,8 @@ use std::collections::HashSet;
 
 use evictlab_rules::KubeletVersion;
 use evictlab_rules::invariant::EvictedEvent;
-use evictlab_rules::message::{EvictionMessage, MessageParseError};
+use evictlab_rules::message::{EvictionMessage, MessageParseError, NodePressure};
+use evictlab_rules::threshold::Resource;
 
 use crate::consistency::{EvictionEvidence, check_consistency};
 use crate::containers::{container_reports, pod_level_report};
@@ -336,7 +337,12 @@ impl<'a> Subject<'a> {
             let text = "the end of the object: the input is cut, and only the eviction message was read";
             missing.push(text.to_owned());
         }
-        if self.pod.is_none() && matches!(message, EvictionMessage::NodePressure(_)) {
+        let names_containers = |pressure: &NodePressure| {
+            matches!(pressure.resource, Resource::Memory | Resource::EphemeralStorage)
+        };
+        if self.pod.is_none()
+            && matches!(message, EvictionMessage::NodePressure(pressure) if names_containers(pressure))
+        {
             missing.push(format!("{POD_HINT}: kubectl get pod {} -o yaml", self.pod_argument()));
         }
         if self.version.is_none() {

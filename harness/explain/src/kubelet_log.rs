@@ -46,6 +46,8 @@ pub(crate) struct KubeletLog {
     evicted: Vec<LoggedEviction>,
     /// Critical pods that were not evicted.
     spared: Vec<LoggedEviction>,
+    /// Name of the node, if the ranking has it.
+    node: Option<String>,
 }
 
 impl KubeletLog {
@@ -67,6 +69,7 @@ impl KubeletLog {
                 let pods = PODS.captures(pairs).map(|found| found["pods"].to_owned()).unwrap_or_default();
                 let names = pods.split([' ', ',']).map(|name| name.trim_matches('"').to_owned());
                 self.ranked = names.filter(|name| !name.is_empty()).chain(old_pods).collect();
+                self.node = node.map(str::to_owned);
             }
             pod if text.contains("is evicted successfully") => {
                 let Some(pod) = pod.or_else(|| old_pods.next()) else { return true };
@@ -124,8 +127,25 @@ impl KubeletLog {
         why
     }
 
-    /// The evicted pods; without one, the pods that were not evicted because they are critical.
+    /// The first pod of a ranking after which the log does not state an eviction.
+    fn first_ranked(&self) -> Option<LoggedEviction> {
+        let why = format!(
+            "The kubelet ranked pods for eviction{}; this was the first of {}. The log does not state that it was \
+             evicted: its next lines tell, or kubectl get events --field-selector reason=Evicted",
+            self.purpose(),
+            self.ranked.len()
+        );
+        let pod = self.ranked.first()?.to_owned();
+        Some(LoggedEviction { pod, node: self.node.clone(), why: vec![why] })
+    }
+
+    /// The evicted pods; without one, the pods that were not evicted because they are critical, or
+    /// the first that was ranked.
     pub(crate) fn evictions(self) -> Vec<LoggedEviction> {
-        if self.evicted.is_empty() { self.spared } else { self.evicted }
+        match (self.evicted.is_empty(), self.spared.is_empty()) {
+            (false, _) => self.evicted,
+            (true, false) => self.spared,
+            (true, true) => self.first_ranked().into_iter().collect(),
+        }
     }
 }

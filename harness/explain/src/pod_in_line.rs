@@ -34,8 +34,16 @@ static SENTENCE: LazyLock<[Regex; 3]> = LazyLock::new(|| {
 /// The pod that is the subject of a sentence before a message, whatever happened to it.
 static SUBJECT: LazyLock<Regex> = LazyLock::new(|| {
     with_marks(
-        r"\b(?i:pod) ~(?<pod>[a-z0-9][a-z0-9.]*[0-9-][a-z0-9.-]*)~ (?:was|got|has been|wurde|fue|ha sido|a été)\s",
+        r"\b(?i:pod) ~(?<pod>[a-z0-9][a-z0-9.]*[0-9-][a-z0-9.-]*)~ (?:was|got|has been|is|keeps|wurde|fue|ha sido|a été|evicted|killed|died|crashed|restarted)(?:[\s?!.,:;]|$)",
     )
+});
+/// A name that a ReplicaSet of a Deployment generates, of the characters that Kubernetes uses for
+/// this: it is not a word of any sentence.
+static GENERATED: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(
+        r"(?:^|[^a-z0-9./-])(?:(?<namespace>[a-z0-9][a-z0-9-]*)/)?(?<pod>[a-z0-9][a-z0-9.-]*-[bcdfghjklmnpqrstvwxz2456789]{8,10}-[bcdfghjklmnpqrstvwxz2456789]{5})(?:[^a-z0-9/-]|$)",
+    )
+    .expect("the pattern is valid")
 });
 /// Words after `in` that are not namespaces.
 const NO_NAMESPACE_WORDS: [&str; 12] =
@@ -94,7 +102,10 @@ fn with_marks(pattern: &str) -> Regex {
 /// Returns `namespace/name` or the name of the pod that a line names.
 pub(crate) fn pod_in_line(line: &str) -> Option<String> {
     let others = || OTHERS.replace_all(line, "");
-    pod_in_words(line).or_else(|| pod_at_beginning(&others())).or_else(|| pod_of_sentence(&others()))
+    pod_in_words(line)
+        .or_else(|| pod_at_beginning(&others()))
+        .or_else(|| pod_of_sentence(&others()))
+        .or_else(|| pod_of_replica_set(&others()))
 }
 
 /// Returns the pod with the namespace that a line names, if the pod has none.
@@ -122,6 +133,16 @@ fn pod_at_beginning(line: &str) -> Option<String> {
 fn pod_of_sentence(line: &str) -> Option<String> {
     let mut pods =
         SUBJECT.captures_iter(line).map(|found| found["pod"].trim_end_matches(['.', '-']).to_owned());
+    let first = pods.next()?;
+    pods.all(|pod| pod == first).then_some(first)
+}
+
+/// Returns the pod with a generated name; `None` if there are several.
+fn pod_of_replica_set(line: &str) -> Option<String> {
+    let mut pods = GENERATED.captures_iter(line).map(|found| {
+        let namespace = found.name("namespace").map(|found| found.as_str());
+        qualified(namespace.filter(|namespace| !NO_NAMESPACES.contains(namespace)), &found["pod"])
+    });
     let first = pods.next()?;
     pods.all(|pod| pod == first).then_some(first)
 }
@@ -178,6 +199,12 @@ mod tests {
             ("2. shop/web-1 - ", Some("shop/web-1")),
             ("unser Pod payment-0 wurde heute Nacht entfernt, mit folgender Meldung: „", Some("payment-0")),
             ("Pod web-0 was removed: ", Some("web-0")),
+            ("why is my pod web-0 killed? I see '", Some("web-0")),
+            ("pod web-0 died, kubectl says ", Some("web-0")),
+            ("see shop/checkout-7d9f8b6c5-x2k4q, and: ", Some("shop/checkout-7d9f8b6c5-x2k4q")),
+            ("checkout-7d9f8b6c5-x2k4q: no idea why", Some("checkout-7d9f8b6c5-x2k4q")),
+            ("api-7d9f8b6c5-x2k4q and api-7d9f8b6c5-x2k4r: ", None),
+            ("/data/api-7d9f8b6c5-x2k4q/log", None),
             ("Cancelling deletion of Pod shop/web.", Some("shop/web")),
             ("NoExecuteTaintManager is deleting pod: shop/web-0", Some("shop/web-0")),
             ("\"Event occurred\" object=\"shop/web-0\" fieldPath=\"\" kind=\"Pod\"", Some("shop/web-0")),

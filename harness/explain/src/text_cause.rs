@@ -89,7 +89,7 @@ static CAUSES: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
             "The kubelet rejected the pod at admission; the pod never ran there.",
         ),
         (
-            "(?:Insufficient (?:cpu|memory|ephemeral-storage)\\b.*|FailedScheduling.*)untolerated taint.*node\\.kubernetes\\.io/(?:memory|disk|pid)-pressure",
+            "(?:Insufficient (?:cpu|memory|ephemeral-storage)\\b|FailedScheduling|nodes are available: ).*untolerated taint.*node\\.kubernetes\\.io/(?:memory|disk|pid)-pressure",
             "The scheduler found no node for the pod. At least one node was under pressure and has a taint that the \
              pod does not tolerate; the pod was not evicted from it.",
         ),

@@ -317,6 +317,7 @@ fn copied_text_is_explained() {
         ("shop   web-0   0/2   Evicted   0   5m   <none>   node-3".to_owned(), 1, "shop/web-0"),
         (log.to_owned(), 1, "It was number 2 of 2 in the order of eviction"),
         (log.replace("\"kube-system/etcd\",", ""), 1, "It was the first of 1"),
+        (log.lines().take(2).collect::<Vec<_>>().join("\n"), 1, "kube-system/etcd\n  The kubelet ranked pods for eviction to reclaim memory; this was the first of 2"),
         (journal.to_owned(), 1, "The kubelet evicted the pod, as its log states"),
         ("[ 1234.567] Memory cgroup out of memory: Killed process 4242 (java) total-vm:9000000kB, anon-rss:2097152kB, file-rss:0kB".to_owned(), 1, "It used 2048 MiB"),
         ("Nov 24 13:00:01 node-3 kernel: Out of memory: Killed process 4242 (java) total-vm:9kB, anon-rss:1kB".to_owned(), 1, "the node had no memory left"),
@@ -694,6 +695,17 @@ fn evictions_by_others_do_not_hide_those_by_the_kubelet() {
     assert_explained(&rows);
 }
 
+/// Messages for inodes and process ids name no containers.
+#[test]
+fn no_pod_is_asked_for_where_it_explains_nothing() {
+    let rows = ["inodes", "pids"].map(|resource| {
+        let message =
+            format!("The node was low on resource: {resource}. Threshold quantity: 6553, available: 412. ");
+        (message, "Messages for", "the pod, to explain")
+    });
+    assert_explained(&rows);
+}
+
 #[test]
 fn causes_are_not_overstated() {
     let row = |text: &str| format!("2m   Warning   {text}");
@@ -713,6 +725,11 @@ fn causes_are_not_overstated() {
             row(&format!(
                 "{scheduling} 3 node(s) had untolerated taint {{node.kubernetes.io/memory-pressure: }}."
             )),
+            "under pressure and has a taint",
+            "enough resources",
+        ),
+        (
+            "0/5 nodes are available: 1 node(s) had untolerated taint {node.kubernetes.io/memory-pressure: }, 4 Insufficient memory.".to_owned(),
             "under pressure and has a taint",
             "enough resources",
         ),
