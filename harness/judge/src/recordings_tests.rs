@@ -76,6 +76,14 @@ fn without_eviction(recording: &mut Value) {
 
 fn ignore(_: &mut Value) {}
 
+/// Lets el1 wait for its next start since this end.
+fn waits_since(seen: &mut Value, end: &str) {
+    let status = &mut seen["podsFinal"][0]["status"]["containerStatuses"][0];
+    status["state"] = json!({"waiting": {"reason": "CrashLoopBackOff"}});
+    status["lastState"] =
+        json!({"terminated": {"reason": "Error", "exitCode": 1, "startedAt": end, "finishedAt": end}});
+}
+
 #[test]
 fn a_patched_kubelet_may_behave_like_a_later_one() {
     let case: Case = serde_saphyr::from_str(SIDECARS).unwrap();
@@ -199,7 +207,14 @@ fn changed_evidence_fails_with_the_cause() {
     let condition = format!("{without_bug}  witnesses: [event, status, condition]\n");
     let absent = format!("{without_bug}  annotations: absent\n");
     let late = format!("{without_bug}  killed-within: 1s\n");
-    let rows: [(&str, &str, &str, Tamper<'_>, &str); 12] = [
+    let rows: [(&str, &str, &str, Tamper<'_>, &str); 13] = [
+        (
+            "a container restarts after the eviction",
+            "v1.32.13/sidecars",
+            &another,
+            Box::new(|seen| waits_since(seen, "2026-11-21T00:45:05Z")),
+            "message: container el-sidecar3: expected usage any, request 5Mi, observed usage 288Ki, request 0",
+        ),
         (
             "another request",
             "v1.32.13/sidecars",
@@ -297,6 +312,7 @@ fn changed_evidence_fails_with_the_cause() {
 
 #[test]
 fn insufficient_evidence_is_inconclusive() {
+    let another = SIDECARS.replace("el-sidecar3: {request: '0'}", "el-sidecar3: {request: 5Mi}");
     let (without_bug, _) = SIDECARS.split_once("known-bugs").unwrap();
     let event = format!("{without_bug}  witnesses: [event, status]\n");
     let annotations = format!("{without_bug}  annotations: present\n");
@@ -349,7 +365,7 @@ fn insufficient_evidence_is_inconclusive() {
         seen["kubeletConfigOverrides"]["evictionHard"]["memory.available"] = "1Gi".into();
     };
     use InconclusiveReason::*;
-    let rows: [(&str, &str, &str, Tamper<'_>, InconclusiveReason, &str); 17] = [
+    let rows: [(&str, &str, &str, Tamper<'_>, InconclusiveReason, &str); 18] = [
         (
             "no event, wanted as a witness",
             "v1.32.13/sidecars",
@@ -467,6 +483,14 @@ fn insufficient_evidence_is_inconclusive() {
             "v1.32.13/sidecars",
             SIDECARS,
             Box::new(fails_again),
+            PodNeverStarted,
+            "sidecars did not stay up: el1 is in CrashLoopBackOff",
+        ),
+        (
+            "fails again and again until the eviction",
+            "v1.32.13/sidecars",
+            &another,
+            Box::new(|seen| waits_since(seen, "2026-11-21T00:45:01Z")),
             PodNeverStarted,
             "sidecars did not stay up: el1 is in CrashLoopBackOff",
         ),

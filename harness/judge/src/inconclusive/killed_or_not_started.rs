@@ -9,14 +9,20 @@ use evictlab_evidence::ContainerStatusExt;
 
 /// Finds a container that waits for anything but its regular start, also for its next one, or a pod
 /// that is `Pending` and in which no container ever ran. A container whose configuration does not
-/// exist beside one that ran is the case's intention.
+/// exist beside one that ran is the case's intention, and one that waits again after the eviction of
+/// its pod is the kubelet's mistake.
 pub(super) fn never_started(pod: &PodEvidence<'_>) -> Option<Inconclusive> {
     const REGULAR_REASONS: [&str; 2] = ["PodInitializing", "ContainerCreating"];
     const CONFIG_ERROR: &str = "CreateContainerConfigError";
     let is_regular =
         |reason: &str| REGULAR_REASONS.contains(&reason) || pod.has_run && reason == CONFIG_ERROR;
+    // Ends are truncated to seconds.
+    let restarts_evicted = |terminated: &ContainerStateTerminated| {
+        let end = terminated.finished_at.as_ref().map(|end| end.0.as_second());
+        end.is_some_and(|end| pod.evicted_at().is_some_and(|at| end >= at.as_second()))
+    };
     let stuck = pod.container_statuses().find_map(|status| {
-        let waiting = status.waiting()?;
+        let waiting = status.waiting().filter(|_| !status.last_terminated().is_some_and(restarts_evicted))?;
         let reason = waiting.reason.as_deref().filter(|reason| !is_regular(reason))?;
         let message = waiting.message.as_ref().map(|message| format!(" ({message})")).unwrap_or_default();
         let problem = if status.has_run() { "did not stay up" } else { "did not start" };
