@@ -78,10 +78,7 @@ fn main() -> ExitCode {
     let promises = Trial::test("every promise to a cluster names a test", || {
         promises::check(&project()).map_err(Failed::from)
     });
-    let actions = Trial::test("workflows use actions by commit", || {
-        promises::check_actions(&project()).map_err(Failed::from)
-    });
-    let trials = in_turns(trials.collect()).into_iter().chain([promises, actions]).collect();
+    let trials = in_turns(trials.collect()).into_iter().chain([promises]).collect();
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 

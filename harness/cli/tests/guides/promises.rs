@@ -23,23 +23,6 @@ pub fn check(project: &Path) -> Result<(), String> {
     }
 }
 
-/// Checks that workflows and `action.yml` use actions by commit: a tag can be moved.
-pub fn check_actions(project: &Path) -> Result<(), String> {
-    let uses = Regex::new(r"(?m)^\s*-?\s*uses:\s*(\S+)").unwrap();
-    let commit = Regex::new("@[0-9a-f]{40}$").unwrap();
-    let workflows = fs::read_dir(project.join(".github/workflows")).unwrap();
-    let workflows = workflows.map(|entry| entry.unwrap().path());
-    for path in workflows.chain([project.join("action.yml")]) {
-        let text = fs::read_to_string(&path).unwrap();
-        let mut actions = uses.captures_iter(&text).map(|found| found[1].to_owned());
-        // A path is in this repository.
-        if let Some(action) = actions.find(|action| !action.starts_with("./") && !commit.is_match(action)) {
-            return Err(format!("{} uses {action}, not a commit", path.display()));
-        }
-    }
-    Ok(())
-}
-
 /// Names in code spans that are those of functions: words joined by underscores.
 fn named_tests(text: &str) -> BTreeSet<String> {
     let name = Regex::new("`([a-z0-9]+(?:_[a-z0-9]+)+)`").unwrap();
