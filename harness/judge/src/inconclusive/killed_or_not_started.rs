@@ -9,8 +9,8 @@ use evictlab_evidence::ContainerStatusExt;
 
 /// Finds a container that waits for anything but its regular start, also for its next one, or a pod
 /// that is `Pending` and in which no container ever ran. A container whose configuration does not
-/// exist beside one that ran is the case's intention, and one that waits again after the eviction of
-/// its pod is the kubelet's mistake.
+/// exist beside one that ran is the case's intention, and one that waits again after the eviction
+/// of its pod is the kubelet's mistake.
 pub(super) fn never_started(pod: &PodEvidence<'_>) -> Option<Inconclusive> {
     const REGULAR_REASONS: [&str; 2] = ["PodInitializing", "ContainerCreating"];
     const CONFIG_ERROR: &str = "CreateContainerConfigError";
