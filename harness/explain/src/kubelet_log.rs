@@ -142,10 +142,7 @@ impl KubeletLog {
     /// The evicted pods; without one, the pods that were not evicted because they are critical, or
     /// the first that was ranked.
     pub(crate) fn evictions(self) -> Vec<LoggedEviction> {
-        match (self.evicted.is_empty(), self.spared.is_empty()) {
-            (false, _) => self.evicted,
-            (true, false) => self.spared,
-            (true, true) => self.first_ranked().into_iter().collect(),
-        }
+        let ranked = Vec::from_iter(self.first_ranked());
+        [self.evicted, self.spared, ranked].into_iter().find(|found| !found.is_empty()).unwrap_or_default()
     }
 }

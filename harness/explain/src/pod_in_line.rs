@@ -131,18 +131,19 @@ fn pod_at_beginning(line: &str) -> Option<String> {
 
 /// Returns the pod that is the subject of a sentence; `None` if several pods are.
 fn pod_of_sentence(line: &str) -> Option<String> {
-    let mut pods =
-        SUBJECT.captures_iter(line).map(|found| found["pod"].trim_end_matches(['.', '-']).to_owned());
-    let first = pods.next()?;
-    pods.all(|pod| pod == first).then_some(first)
+    only_one(SUBJECT.captures_iter(line).map(|found| found["pod"].trim_end_matches(['.', '-']).to_owned()))
 }
 
 /// Returns the pod with a generated name; `None` if there are several.
 fn pod_of_replica_set(line: &str) -> Option<String> {
-    let mut pods = GENERATED.captures_iter(line).map(|found| {
+    only_one(GENERATED.captures_iter(line).map(|found| {
         let namespace = found.name("namespace").map(|found| found.as_str());
         qualified(namespace.filter(|namespace| !NO_NAMESPACES.contains(namespace)), &found["pod"])
-    });
+    }))
+}
+
+/// Returns the pod if all are the same.
+fn only_one(mut pods: impl Iterator<Item = String>) -> Option<String> {
     let first = pods.next()?;
     pods.all(|pod| pod == first).then_some(first)
 }

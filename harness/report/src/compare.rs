@@ -138,18 +138,15 @@ impl Comparison {
 
 /// Lists `suite/case on kubelet` as a line of Markdown for each case, with its kubelets.
 fn by_case(names: &[String]) -> String {
-    let names = names.iter().map(|name| name.split_once(" on ").unwrap_or((name, "")));
-    let mut cases: Vec<(&str, Vec<&str>)> = vec![];
-    for (case, kubelet) in names {
-        match cases.last_mut().filter(|(last, _)| *last == case) {
-            Some((_, kubelets)) => kubelets.push(kubelet),
-            None => cases.push((case, vec![kubelet])),
-        }
+    fn parts(name: &str) -> (&str, &str) {
+        name.split_once(" on ").unwrap_or((name, ""))
     }
-    let line = |(case, kubelets): &(&str, Vec<&str>)| {
+    let line = |names: &[String]| {
+        let kubelets: Vec<&str> = names.iter().map(|name| parts(name).1).collect();
+        let case = names.first().map_or("", |name| parts(name).0);
         format!("- {} on {}\n", inert_markdown(case), inert_markdown(&kubelets.join(", ")))
     };
-    cases.iter().map(line).collect()
+    names.chunk_by(|one, next| parts(one).0 == parts(next).0).map(line).collect()
 }
 
 /// The attempts of each case by suite, case and kubelet.

@@ -65,13 +65,13 @@ fn case_sections(
     let brief = |ended: &&EndedCase| case_section::brief_case_section(state, ended, base);
     let mut sections: Vec<Markup> = shown.iter().map(brief).collect();
     let mut size: usize = sections.iter().map(|section| section.0.len()).sum();
-    for (ended, shown) in shown.into_iter().zip(&mut sections) {
-        let section = case_section::case_section(state, ended, run.evidence(ended)?.as_ref(), base);
-        size = size - shown.0.len() + section.0.len();
+    for (ended, section) in shown.into_iter().zip(&mut sections) {
+        let detailed = case_section::case_section(state, ended, run.evidence(ended)?.as_ref(), base);
+        size = size - section.0.len() + detailed.0.len();
         if size > max_size {
             break;
         }
-        *shown = section;
+        *section = detailed;
     }
     Ok(sections)
 }
