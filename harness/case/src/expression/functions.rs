@@ -182,9 +182,14 @@ fn log_time<'b, 'v>(arguments: Arguments<'b, 'v>) -> FunctionResult<'b, 'v> {
 }
 
 /// Returns the seconds since midnight of a line in the format of klog:
-/// `I1127 19:34:38.123456  1234 …`.
+/// `I1127 19:34:38.123456  1234 …`. Kubelets of OpenShift may write a label before it.
 fn second_of_day(line: &str) -> Option<f64> {
-    let mut clock = line.split_ascii_whitespace().nth(1)?.split(':');
+    line.split_ascii_whitespace().skip(1).take(2).find_map(second_of_clock)
+}
+
+/// Parses a time of the form `19:34:38.123456`.
+fn second_of_clock(clock: &str) -> Option<f64> {
+    let mut clock = clock.split(':');
     let mut next = |end: f64| clock.next()?.parse().ok().filter(|number| (0.0..end).contains(number));
     let [hours, minutes, seconds]: [f64; 3] = [next(24.0)?, next(60.0)?, next(61.0)?];
     clock.next().is_none().then_some(hours * 3600.0 + minutes * 60.0 + seconds)

@@ -26,15 +26,15 @@ pub(crate) struct CommitArgs {
     /// Number of conclusive runs of the case on each commit
     #[arg(long, alias = "tries", value_name = "N", default_value_t = 1, requires = "repository", value_parser = clap::value_parser!(u32).range(1..=1000))]
     repeat: u32,
-    /// Runs that must be bad for a commit to be bad: `any` for a case that is bad only sometimes,
-    /// `all` for one that is also bad sometimes on good commits
+    /// Runs that must be bad for a commit to be bad: `any` for a case that never fails on good
+    /// commits, `all` for a case that always fails on bad ones
     #[arg(long, value_name = "TRIES", value_enum, default_value_t = BadIfArg::Any, requires = "repository")]
     bad_if: BadIfArg,
     /// Follow only the first parent of a merge: find the merge instead of a commit of its branch
     #[arg(long, requires = "repository")]
     first_parent: bool,
-    /// Continue the interrupted search in this run directory, with the options of its command; no
-    /// other run directory applies
+    /// Continue the interrupted search in this run directory, with the options of its command;
+    /// --output-dir is ignored
     // No conflict with `--output-dir`: its environment variable is set in every job of Prow.
     #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true, default_missing_value = LATEST_RUN, requires = "repository")]
     resume: Option<PathBuf>,

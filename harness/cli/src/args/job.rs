@@ -11,8 +11,7 @@ pub(crate) struct JobNameArgs {
     /// Name of the Job
     #[arg(long, value_name = "NAME", default_value = "evictlab", value_parser = label)]
     name: String,
-    /// Namespace of the Job; one that is named must exist [default: evictlab, which the manifest
-    /// contains]
+    /// Existing namespace for the Job [default: evictlab, which the manifest contains]
     #[arg(long, value_name = "NAME", value_parser = label)]
     namespace: Option<String>,
 }

@@ -38,11 +38,11 @@ impl FromStr for KubeletArg {
 /// The kubelets of a command, and their images.
 #[derive(clap::Args)]
 pub(crate) struct KubeletArgs {
-    /// Kubelet to run: a version (v1.32.11, or v1.32 for the newest known patch), or `all` for one
-    /// of every minor; on kind also a node image (kindest/node:v1.32.11) or a local binary
-    /// (./kubelet), which replaces the kubelet of a worker; `v1.32.11=./kubelet` also checks its
-    /// version (repeatable, or separated by commas: one worker each). Default: the newest; on kind,
-    /// the newest whose node image is in Docker
+    /// Kubelet to run (repeatable, or separated by commas): a version (v1.32.11, or v1.32 for the
+    /// newest known patch), or `all` for one of every minor. On kind also a node image
+    /// (kindest/node:v1.32.11) or a binary (./kubelet), which is installed on a worker;
+    /// `v1.32.11=./kubelet` also checks its version. Default: the newest; on kind, the newest whose
+    /// node image is in Docker
     #[arg(long, short, value_name = "KUBELET", value_delimiter = ',', add = ArgValueCandidates::new(candidates::kubelet_selections))]
     kubelet: Vec<KubeletSelection>,
     #[command(flatten)]

@@ -24,7 +24,7 @@ pub(crate) struct ThresholdArgs {
     /// Grace periods of the soft thresholds, such as `memory.available=30s`
     #[arg(long, value_name = "SIGNAL=TIME,…", requires = "eviction_soft")]
     eviction_soft_grace_period: Option<Pairs<'='>>,
-    /// Minimum duration of a pressure condition [default: 5m]
+    /// Time that a pressure condition remains after the pressure has ended [default: 5m]
     #[arg(long, value_name = "TIME", value_parser = period)]
     eviction_pressure_transition_period: Option<String>,
 }

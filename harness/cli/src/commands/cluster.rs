@@ -69,7 +69,7 @@ enum Command {
     },
     /// Start a stopped cluster, with its kubeconfig at the same path
     ///
-    /// Exit status: 0 the cluster is ready; 2 there is no such cluster; 4 it did not become ready;
+    /// Exit status: 0 the cluster is ready; 2 the cluster does not exist; 4 it did not become ready;
     /// 130 interrupted.
     #[command(after_help = "Examples:
   evictlab cluster start lab")]
@@ -85,7 +85,7 @@ enum Command {
         /// Name of the cluster
         #[arg(add = ArgValueCandidates::new(candidates::clusters))]
         name: String,
-        /// Delete it although a run uses it, or evictlab may not have created it
+        /// Delete the cluster even if a run uses it, or its nodes have no record of a run
         #[arg(long)]
         force: bool,
     },

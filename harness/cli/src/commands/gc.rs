@@ -31,8 +31,9 @@ enum GcBackend {
 /// cluster of a live run, or a cluster that evictlab did not create.
 ///
 /// With `--backend existing`: removes the namespaces of dead runs, by their label
-/// `evictlab.dev/run`, from any host. A run is dead if its process on this host has ended, or if it
-/// has not renewed its Lease for two minutes. `--run ID --force` removes the namespaces of one run
+/// `evictlab.dev/run`, from any host. A run is dead if it has not renewed its Lease for two
+/// minutes or, on its own host, if its process has ended and the Lease was not renewed for 30
+/// seconds. `--run ID --force` removes the namespaces of one run
 /// whatever its state.
 ///
 /// With `--results`: deletes all but the newest run directories. Directories with other names and

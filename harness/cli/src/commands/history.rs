@@ -99,7 +99,7 @@ pub(crate) fn read_history(dirs: &[PathBuf], recent: Option<usize>) -> Result<Hi
 /// The default directory does not have a run.
 pub(crate) fn no_run() -> Failure {
     Failure::bad_input(
-        "failed to find a run: there is no run here yet\nhelp: start one with `evictlab run`, or name the directory of a run",
+        "failed to find a run: the directory does not contain one\nhelp: start one with `evictlab run`, or name the directory of a run",
     )
 }
 

@@ -24,10 +24,11 @@ const INDEXES_PER_WORKER: usize = 4;
 /// Print the objects of a Job that runs cases, or create them
 ///
 /// A service account, a ClusterRole with the least permissions, a priority class, and an Indexed
-/// Job. The Job keeps off the nodes of --node-selector, which are those under test.
+/// Job. Its pods are not scheduled to the nodes of --node-selector, which are those under
+/// test.
 ///
-/// The number of --parallelism should be that of the nodes under test of each kubelet version. More
-/// --indexes than that balance the work; each costs the start of a run, about 20 s.
+/// Set --parallelism to the number of nodes under test of each kubelet version. More --indexes
+/// balance the work; each adds the start of a run, about 20 s.
 ///
 /// Exit status: 0 printed or created; 2 invalid input, or an object exists; 4 the cluster does not
 /// answer, or denies access.

@@ -408,7 +408,7 @@ defects! {
         PreemptionSparesLowerCritical = "A critical pod does not preempt critical pods of lower priority.",
         PreemptionInVain = "A critical pod that does not match the node preempts pods for the resources that it lacks as well.",
         PreemptionOfEqualPriority = "A critical pod preempts critical pods of its own priority.",
-        PreemptionCountsPendingResizes since 33 = "The choice of the pods to preempt reads the requests of resizes that the node has no room for.",
+        PreemptionCountsPendingResizes since 34 = "The choice of the pods to preempt reads the requests of resizes that the node has no room for.",
         PreemptionCountsSpared = "Guaranteed pods that are not preempted count as preempted when Burstable ones are chosen.",
     }
     Summary {

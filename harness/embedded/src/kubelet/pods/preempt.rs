@@ -139,7 +139,9 @@ impl Kubelet {
         let is_equal = |other: &Pod| {
             other.priority() == critical.priority() && self.has(Defect::PreemptionOfEqualPriority)
         };
-        let resized: BTreeMap<&PodUid, Pod> = if self.has(Defect::PreemptionCountsPendingResizes) {
+        // Since 1.34, `getAllocatedPods` replaces `GetActivePods` (kubernetes/kubernetes#132105).
+        let counts_pending = !version.at_least(34) || self.has(Defect::PreemptionCountsPendingResizes);
+        let resized: BTreeMap<&PodUid, Pod> = if counts_pending {
             let pending = self.pods.admitted().filter(|(_, worker)| worker.pending_resize.is_some());
             let desired = |object| Manifest::read(object, self.known_fields()).pod;
             pending.map(|(uid, worker)| (uid, desired(&worker.object))).collect()
