@@ -17,7 +17,7 @@ pub(crate) struct BaselineChanges<'a> {
     unchanged: usize,
     /// Number of cases that the baseline does not contain.
     unknown: usize,
-    /// Planned cases that did not run: title, kubelet, and the expected verdict.
+    /// Planned cases that did not run in a complete run: title, kubelet, and the expected verdict.
     missing: Vec<(String, &'a str, Verdict)>,
 }
 
@@ -109,7 +109,8 @@ impl RunState {
     }
 
     /// The planned cases that the baseline contains and that did not run, not even to be skipped:
-    /// title, kubelet, and the expected verdict.
+    /// title, kubelet, and the expected verdict. If the run ended early or their cluster was not
+    /// created, nothing is known about the kubelet: [`Self::infrastructure_failed`] applies.
     fn missing(&self) -> impl Iterator<Item = (String, &str, Verdict)> {
         let ended: BTreeSet<(&str, &str, &str)> = self
             .ended
@@ -120,6 +121,7 @@ impl RunState {
             info.baseline.iter().map(move |(kubelet, expected)| (info, kubelet.as_str(), *expected))
         });
         planned
+            .filter(move |(_, kubelet, _)| !self.was_cut_short() && self.failed_cluster(kubelet).is_none())
             .filter(move |(info, kubelet, _)| {
                 !ended.contains(&(info.suite.as_str(), info.case.as_str(), *kubelet))
             })
@@ -127,7 +129,7 @@ impl RunState {
     }
 
     /// Returns whether any conclusive verdict differs from the baseline, or a case of it did not
-    /// run.
+    /// run in a complete run.
     pub(crate) fn has_changed(&self) -> bool {
         self.ended.iter().any(|ended| self.changed_from(ended).is_some()) || self.missing().next().is_some()
     }
@@ -136,7 +138,8 @@ impl RunState {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixtures;
+    use crate::run_event::RunEventKind;
+    use crate::{exit_code, fixtures, sink};
 
     #[test]
     fn other_conclusive_verdicts_and_skips_are_changes() {
@@ -157,6 +160,42 @@ mod tests {
         for (expected, seen, is_change) in rows {
             let state = fixtures::state_after(&fixtures::run_with_baseline(&[("a", expected)], &[seen]));
             assert_eq!(state.has_changed(), is_change, "{expected} and {seen}");
+        }
+    }
+
+    #[test]
+    fn cases_that_could_not_run_are_not_changes() {
+        let cluster = |cluster: &str| RunEventKind::ClusterStarted {
+            cluster: cluster.to_owned(),
+            kubelets: vec!["v1.32.13".to_owned()],
+            reused: false,
+        };
+        let failed = |cluster: &str| RunEventKind::ClusterFailed {
+            cluster: cluster.to_owned(),
+            seconds: 1.0,
+            error: "no image".to_owned(),
+            cause: None,
+        };
+        let ready =
+            || RunEventKind::ClusterReady { cluster: "second".to_owned(), seconds: 1.0, nodes: vec![] };
+        for (of_a, events, code) in [
+            (Verdict::Passed, vec![], exit_code::CHANGED),
+            (Verdict::Passed, vec![RunEventKind::TimedOut], exit_code::INFRASTRUCTURE),
+            (Verdict::Failed, vec![RunEventKind::TimedOut], exit_code::CHANGED),
+            (Verdict::Passed, vec![cluster("first"), failed("first")], exit_code::INFRASTRUCTURE),
+            (
+                Verdict::Passed,
+                vec![cluster("first"), failed("first"), cluster("second"), ready()],
+                exit_code::CHANGED,
+            ),
+        ] {
+            let expected = [("a", Verdict::Passed), ("b", Verdict::Passed)];
+            let mut run = fixtures::run_with_baseline(&expected, &[of_a]);
+            run.extend(events.into_iter().map(|kind| fixtures::event(1.0, kind)));
+            let changed = usize::from(code == exit_code::CHANGED);
+            let text = BaselineChanges::of(&fixtures::state_after(&run)).unwrap().render();
+            assert!(text.contains(&format!("{changed} changed")), "{text}");
+            assert_eq!(sink::replay(&run, vec![]).exit_code, code, "{run:?}");
         }
     }
 }

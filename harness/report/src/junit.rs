@@ -12,7 +12,8 @@
 //! | verdict | test case |
 //! | --- | --- |
 //! | as the baseline expects | success, with the property `expected` |
-//! | another one than the baseline expects, or not run though it expects one | `failure`, type `changed` |
+//! | another one than the baseline expects | `failure`, type `changed` |
+//! | not run in a complete run, though the baseline expects a verdict | `failure`, type `changed` |
 //! | passed, reproduced, fixed | success; the property `verdict` distinguishes them |
 //! | flaky | success with a `flakyError`; with `--flaky-result fail`, `failure` |
 //! | failed | `failure`, with the message diff |
@@ -22,7 +23,10 @@
 //!
 //! Inconclusive is an `error` because TestGrid shows skipped rows as blank: a case that is always
 //! inconclusive would disappear from a nightly job unnoticed. A run with a non-zero exit status
-//! therefore has a red row, unless all cases passed before it was interrupted.
+//! therefore has a red row, unless all cases passed before it was interrupted or timed out.
+//!
+//! GitLab shows the content of an element, not its attributes, so the content has the facts of the
+//! message, too.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -131,10 +135,12 @@ fn case_status(state: &RunState, ended: &EndedCase) -> TestCaseStatus {
     let result = &ended.result;
     let failure = || TestCaseStatus::non_success(NonSuccessKind::Failure);
     let flaky_fails = state.run.as_ref().is_some_and(|run| run.flaky_result == FlakyResult::Fail);
+    let mut description = String::new();
     let (mut status, kind, message) = match (result.verdict, state.changed_from(ended)) {
         (Verdict::Flaky, _) if flaky_fails => (failure(), "flaky".to_owned(), result.why.clone()),
         (verdict, Some(expected)) => {
-            let message = format!("{verdict}, expected by the baseline: {expected}. {}", result.why);
+            description = format!("{verdict}, expected by the baseline: {expected}.\n");
+            let message = format!("{} {}", description.trim_end(), result.why);
             (failure(), "changed".to_owned(), message)
         }
         _ if state.is_as_expected(ended) => return flaky_runs(result),
@@ -154,7 +160,6 @@ fn case_status(state: &RunState, ended: &EndedCase) -> TestCaseStatus {
             (status, format!("inconclusive{suffix}"), format!("inconclusive: {}", result.why))
         }
     };
-    let mut description = String::new();
     markdown::write_case_details(&mut description, state.case_info(&ended.id), ended);
     // XML parsers turn line breaks in attributes into spaces; the description has all lines.
     let message = message.lines().next().unwrap_or_default();
@@ -176,18 +181,15 @@ fn flaky_runs(result: &CaseResult) -> TestCaseStatus {
 }
 
 fn not_run_row(state: &RunState, info: &CaseInfo, kubelet: &str) -> TestCase {
-    let cluster = state.clusters.iter().rfind(|cluster| cluster.kubelets.iter().any(|it| it == kubelet));
-    let creation = cluster.map(|cluster| (&cluster.name, &cluster.creation));
-    let status = match (creation, info.baseline.get(kubelet)) {
-        (Some((name, Some(Creation::Failed { .. }))), _) => {
-            skipped_status(&format!("not run: failed to create cluster {name}"))
-        }
+    let status = match (state.failed_cluster(kubelet), info.baseline.get(kubelet)) {
+        (Some(name), _) => skipped_status(&format!("not run: failed to create cluster {name}")),
         _ if state.interrupted > 0 => skipped_status("not run: run interrupted"),
+        _ if state.timed_out => skipped_status("not run: the run ended early"),
         (_, Some(expected)) => {
             let reason = if info.file.is_empty() { ", no file contains the case" } else { "" };
             let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
-            status.set_type("changed");
-            status.set_message(format!("did not run{reason}, expected by the baseline: {expected}"));
+            let message = format!("did not run{reason}, expected by the baseline: {expected}");
+            status.set_type("changed").set_message(message.as_str()).set_description(message);
             status
         }
         (_, None) => skipped_status("not run: the run ended early"),
@@ -302,12 +304,13 @@ fn cluster_row(name: &str, status: TestCaseStatus, seconds: f64) -> TestCase {
 fn error_status(message: &str) -> TestCaseStatus {
     let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
     status.set_type("infrastructure").set_message(message);
+    status.set_description(message);
     status
 }
 
 fn skipped_status(message: &str) -> TestCaseStatus {
     let mut status = TestCaseStatus::skipped();
-    status.set_message(message);
+    status.set_message(message).set_description(message);
     status
 }
 
@@ -329,6 +332,16 @@ mod tests {
         let state = fixtures::deliver(&mut *junit, events);
         junit.finish(&state).unwrap();
         std::fs::read_to_string(dir.path().join("artifacts/junit_evictlab.xml")).unwrap()
+    }
+
+    /// What GitLab shows of a test case that is not a success.
+    fn content(row: &TestCase) -> &str {
+        match &row.status {
+            TestCaseStatus::Success { .. } => "",
+            TestCaseStatus::NonSuccess { description, .. } | TestCaseStatus::Skipped { description, .. } => {
+                description.as_ref().map_or("", |description| description.as_str())
+            }
+        }
     }
 
     #[test]
@@ -422,6 +435,10 @@ mod tests {
                 TestCaseStatus::NonSuccess { ty, .. } => ty.as_ref().map_or("", |ty| ty.as_str()),
             };
             assert_eq!(found, status, "{expected} {verdict}");
+            if status == "changed" {
+                let start = format!("{verdict}, expected by the baseline: {expected}.\n\nso it was\n");
+                assert!(content(&row).starts_with(&start), "{}", content(&row));
+            }
         }
     }
 
@@ -505,6 +522,12 @@ mod tests {
     }
 
     #[test]
+    fn the_error_of_a_cluster_is_the_content_of_its_test_case() {
+        let row = cluster_row("create", error_status("no image"), 1.0);
+        assert_eq!(content(&row), "no image");
+    }
+
+    #[test]
     fn a_case_of_the_baseline_that_did_not_run_is_a_failure() {
         let expected = [("a", Verdict::Passed), ("b", Verdict::Passed)];
         let mut events = fixtures::run_with_baseline(&expected, &[Verdict::Passed]);
@@ -521,9 +544,12 @@ mod tests {
         };
         let text = "did not run, no file contains the case, expected by the baseline: passed";
         assert_eq!(message.as_ref().unwrap().as_str(), text);
+        assert_eq!(content(&missing), text);
         assert!(missing.extra.is_empty(), "{missing:?}");
-        events.push(fixtures::event(1.0, RunEventKind::Interrupted { stage: 1 }));
-        assert!(matches!(row(&events).status, TestCaseStatus::Skipped { .. }));
+        for end in [RunEventKind::Interrupted { stage: 1 }, RunEventKind::TimedOut] {
+            let events = [&events[..], &[fixtures::event(1.0, end)]].concat();
+            assert!(matches!(row(&events).status, TestCaseStatus::Skipped { .. }));
+        }
     }
 
     #[test]
@@ -548,7 +574,7 @@ mod tests {
         ] {
             let events: Vec<_> = events.into_iter().map(|kind| fixtures::event(1.0, kind)).collect();
             let text = written(&events);
-            assert!(text.contains(&format!("<skipped message=\"{why}\"/>")), "{text}");
+            assert!(text.contains(&format!("<skipped message=\"{why}\">{why}</skipped>")), "{text}");
         }
     }
 }

@@ -254,6 +254,13 @@ impl RunState {
         self.interrupted > 0 || self.timed_out
     }
 
+    /// The name of the last cluster of a kubelet, if its creation failed.
+    pub(crate) fn failed_cluster(&self, kubelet: &str) -> Option<&str> {
+        let has = |cluster: &&Cluster| cluster.kubelets.iter().any(|it| it == kubelet);
+        let cluster = self.clusters.iter().rfind(has)?;
+        matches!(cluster.creation, Some(Creation::Failed { .. })).then_some(&cluster.name)
+    }
+
     /// Returns whether a cluster failed, or a planned case has no verdict.
     pub(crate) fn infrastructure_failed(&self) -> bool {
         let cluster_failed = |cluster: &Cluster| {

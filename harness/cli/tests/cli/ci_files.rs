@@ -1,4 +1,5 @@
-//! The shell parts of the files for CI systems: `action.yml`, the jobs for GitLab and for Prow.
+//! The shell parts of the files for CI systems: `action.yml`, the workflows, the jobs for GitLab
+//! and for Prow.
 
 use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
@@ -98,9 +99,13 @@ fn printed(output: &Output) -> String {
 
 /// Returns the script of a step of `action.yml`.
 fn step(name: &str) -> String {
-    let action = yaml("action.yml");
-    let steps = action["runs"]["steps"].as_sequence().unwrap();
-    let step = steps.iter().find(|step| step["name"].as_str() == Some(name)).unwrap();
+    script(&yaml("action.yml")["runs"]["steps"], name)
+}
+
+/// Returns the script of the step with this name.
+fn script(steps: &Value, name: &str) -> String {
+    let mut steps = steps.as_sequence().unwrap().iter();
+    let step = steps.find(|step| step["name"].as_str() == Some(name)).unwrap();
     step["run"].as_str().unwrap().to_owned()
 }
 
@@ -136,6 +141,10 @@ fn the_action_runs_cases_and_fails_on_changes() {
     let changed = run_step(&machine, &[("BASELINE", "ours.json"), ("OUTPUT_DIR", "changed")]);
     assert_eq!(changed.status.code(), Some(5), "{}", printed(&changed));
     assert!(printed(&changed).contains("1 changed, 1 unchanged."), "{}", printed(&changed));
+
+    let timed_out = run_step(&machine, &[("TIMEOUT", "1s"), ("OUTPUT_DIR", "timed-out")]);
+    assert_eq!(timed_out.status.code(), Some(4), "{}", printed(&timed_out));
+    assert!(printed(&timed_out).contains("0 changed"), "{}", printed(&timed_out));
 }
 
 #[test]
@@ -155,6 +164,20 @@ fn inputs_of_the_action_are_not_evaluated() {
     assert_eq!(printed(&output), expected);
     assert!(!machine.at("work/owned").exists());
 
+    let inputs = [("KUBELETS", "v1.37"), ("BASELINE", "none"), ("SELECT", "limits  message")];
+    for (arguments, expected) in [
+        ("--shard 1/3", "<--shard><1/3><limits><message>"),
+        ("--label-filter\nSlow && !Serial\n", "<--label-filter><Slow && !Serial><limits><message>"),
+        (
+            "--label-filter=Slow || \"*\"\n\n--json\n",
+            "<--label-filter=Slow || \"*\"><--json><limits><message>",
+        ),
+    ] {
+        let output = run_step(&machine, &[&inputs[..], &[("ARGUMENTS", arguments)]].concat());
+        let start = "<run><--backend><embedded><--output-dir><evictlab-results><--kubelet><v1.37>";
+        assert_eq!(printed(&output), format!("{start}{expected}"));
+    }
+
     // Expressions in a script would be replaced before the shell reads the script.
     for step in yaml("action.yml")["runs"]["steps"].as_sequence().unwrap() {
         assert!(!step["run"].as_str().unwrap_or_default().contains("${{"), "{step:?}");
@@ -167,7 +190,8 @@ fn the_action_installs_a_release_and_checks_it() {
     let version = format!("v{}", env!("CARGO_PKG_VERSION"));
     let directory = machine.at("release").join(REPOSITORY).join("releases/download").join(&version);
     machine.release(&directory, None);
-    machine.install_script("gh", "echo \"gh $*\"");
+    let gh = "case $* in *--help) echo ' --source-ref string';; *) echo \"gh $*\";; esac";
+    machine.install_script("gh", gh);
     let server = format!("file://{}", machine.at("release").display());
     let variables = [
         ("VERSION", version.as_str()),
@@ -186,6 +210,24 @@ fn the_action_installs_a_release_and_checks_it() {
     );
     let bin = fs::read_to_string(machine.at("github-path")).unwrap();
     assert!(Path::new(bin.trim()).join("evictlab").is_file(), "{bin}");
+
+    // One that does not know the option, or the command.
+    machine.install_script("gh", "echo \"unknown command: $*\" >&2; exit 1");
+    let old = machine.run(&step("Install evictlab"), &variables);
+    assert!(old.status.success(), "{}", printed(&old));
+    assert!(
+        printed(&old).contains("::notice::gh with `attestation verify --source-ref`"),
+        "{}",
+        printed(&old)
+    );
+    assert!(!printed(&old).contains("unknown command"), "{}", printed(&old));
+    let missing =
+        machine.run(&step("Install evictlab"), &[&variables[..], &[("VERSION", "v9.0.0")]].concat());
+    let text = printed(&missing);
+    assert_eq!(missing.status.code(), Some(1), "{text}");
+    let error =
+        "of release v9.0.0 of YOUR-ORGANIZATION/evictlab: check `version` (nightly.yml: EVICTLAB_VERSION)";
+    assert!(text.contains("::error::cannot download evictlab-") && text.contains(error), "{text}");
 
     for file in fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().path()) {
         if file.extension().is_some_and(|extension| extension == "gz") {
@@ -228,7 +270,19 @@ fn files_for_ci_agree_on_kind() {
     let action = yaml("action.yml");
     let version = action["inputs"]["kind-version"]["default"].as_str().unwrap();
     let ci = read(".github/workflows/ci.yml");
-    assert!(ci.contains(&format!("version: {version}, install_only: true")), "{version}");
+    let installed = &yaml(".github/workflows/ci.yml")["jobs"]["kind"]["steps"];
+    for (steps, expected) in [(&action["runs"]["steps"], "${{ inputs.kind-version }}"), (installed, version)]
+    {
+        let mut steps = steps.as_sequence().unwrap().iter();
+        let install = steps
+            .find(|step| step["uses"].as_str().is_some_and(|action| action.starts_with("helm/kind-action@")));
+        let with = &install.unwrap()["with"];
+        assert_eq!(with["version"].as_str(), Some(expected));
+        // The end of the job deletes the cluster and the registry of these names.
+        for name in ["cluster_name", "registry_name"] {
+            assert_eq!(with[name].as_str(), Some("evictlab-installs-only"), "{with:?}");
+        }
+    }
     for file in [".ci/prow/evictlab-periodics.yaml", ".ci/gitlab/evictlab.gitlab-ci.yml"] {
         assert!(read(file).contains(&format!("/dl/{version}/kind-linux-amd64\n")), "{file}: {version}");
     }
@@ -253,6 +307,28 @@ fn the_gitlab_job_installs_a_release_and_runs_the_model() {
     let report =
         file[".evictlab"]["artifacts"]["reports"]["junit"].as_str().unwrap().replace('*', "evictlab");
     assert!(machine.at("work").join(report).is_file());
+
+    machine.release(&machine.at("release"), Some("printf '<%s>' \"$@\""));
+    let output = machine.run(&script, &[("EVICTLAB", &server), ("SELECT", "limits *")]);
+    assert!(printed(&output).ends_with("<limits><*>"), "{}", printed(&output));
+}
+
+/// Only a release that does not exist, or a draft, is replaced.
+#[test]
+fn a_published_release_is_not_replaced() {
+    let steps = &yaml(".github/workflows/release.yml")["jobs"]["draft"]["steps"];
+    let script = script(steps, "Check that the release is not published");
+    for (gh, is_replaced) in [
+        ("echo true", true),
+        ("echo false", false),
+        ("echo 'release not found' >&2; exit 1", true),
+        ("echo 'HTTP 502: Bad Gateway' >&2; exit 1", false),
+    ] {
+        let machine = Machine::new();
+        machine.install_script("gh", gh);
+        let output = machine.run(&script, &[("TAG", "v0.1.0")]);
+        assert_eq!(output.status.success(), is_replaced, "{gh}: {}", printed(&output));
+    }
 }
 
 /// Docker in Docker is not available here: the script runs up to the command with kind.
@@ -278,6 +354,10 @@ fn the_prow_job_checks_its_programs_and_passes_its_arguments() {
     assert!(!refused.status.success() && !printed(&refused).contains("<run>"), "{}", printed(&refused));
     for job in jobs["periodics"].as_sequence().unwrap() {
         assert!(job["cluster"].is_string() && job["interval"].is_string(), "{job:?}");
+        // TestLabelsBeingSet of kubernetes/test-infra.
+        let label = |name: &str| job["labels"][name].as_str().unwrap_or_default();
+        let repository = format!("{}/{}", label("prow.k8s.io/refs.org"), label("prow.k8s.io/refs.repo"));
+        assert_eq!(repository, REPOSITORY);
     }
 }
 
