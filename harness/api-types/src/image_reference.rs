@@ -52,6 +52,16 @@ impl<'a> ImageReference<'a> {
         if is_complete { self } else { Self { tag: Some("latest"), ..self } }
     }
 
+    /// Returns the value of `imagePullPolicy` that the API server sets: `Always` for the tag
+    /// `latest`, the default tag, else `IfNotPresent`. Source: `SetDefaults_Container` of
+    /// `pkg/apis/core/v1/defaults.go`.
+    pub fn default_pull_policy(self) -> &'static str {
+        match self.with_default_tag().tag {
+            Some("latest") => "Always",
+            _ => "IfNotPresent",
+        }
+    }
+
     /// Returns the name under which container runtimes store the image: with its registry, and with
     /// its digest or, without one, its tag. Source: `ParseDockerRef` of
     /// `github.com/distribution/reference`.

@@ -24,6 +24,20 @@ fn a_colon_before_the_last_slash_is_that_of_a_port() {
 }
 
 #[test]
+fn the_tag_decides_the_default_pull_policy() {
+    for (image, policy) in [
+        ("busybox", "Always"),
+        ("busybox:latest", "Always"),
+        ("busybox:1.36", "IfNotPresent"),
+        ("localhost:5000/node", "Always"),
+        ("busybox@sha256:00", "IfNotPresent"),
+        ("busybox:latest@sha256:00", "Always"),
+    ] {
+        assert_eq!(ImageReference::parse(image).default_pull_policy(), policy, "{image}");
+    }
+}
+
+#[test]
 fn full_names_are_those_of_container_runtimes() {
     for (image, full) in [
         ("registry.k8s.io/e2e-test-images/agnhost:2.52", "registry.k8s.io/e2e-test-images/agnhost:2.52"),

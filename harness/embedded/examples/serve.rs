@@ -11,7 +11,7 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 
 use evictlab_embedded::Access;
-use evictlab_embedded::{Cluster, NodeOptions, Options};
+use evictlab_embedded::{Cluster, ClusterOptions, NodeOptions};
 use jiff::Timestamp;
 use tokio::net::TcpListener;
 
@@ -22,7 +22,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let version = arguments.next().unwrap_or_else(|| "v1.32.13".into()).parse()?;
     let path = arguments.next().unwrap_or_else(|| "evictlab.kubeconfig".into());
     let node = NodeOptions::new("worker", version);
-    let cluster = Cluster::new(Options::new(1, Timestamp::now(), vec![node]))?;
+    let cluster = Cluster::new(ClusterOptions::new(1, Timestamp::now(), vec![node]))?;
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let random = || RandomState::new().hash_one(listener.local_addr().ok());
     let access = Access::new(format!("{:016x}{:016x}", random(), random()))?;

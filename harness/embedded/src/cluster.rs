@@ -9,8 +9,8 @@ use tokio::time::{Instant, sleep_until};
 use crate::context::SimContext;
 use crate::fault::FaultScope;
 use crate::node::Node;
-use crate::options::{Options, OptionsError};
-use crate::sim::Time;
+use crate::options::{ClusterOptions, OptionsError};
+use crate::sim::SimTime;
 use crate::simulation::Simulation;
 
 /// Handle of a cluster. Its time is Tokio's: with a paused clock it advances as fast as the work
@@ -28,7 +28,7 @@ impl Cluster {
     ///
     /// # Errors
     /// [`OptionsError`] for nodes with impossible sizes.
-    pub fn new(options: Options) -> Result<Self, OptionsError> {
+    pub fn new(options: ClusterOptions) -> Result<Self, OptionsError> {
         Ok(Self {
             simulation: Arc::new(Mutex::new(Simulation::new(options)?)),
             started: Instant::now(),
@@ -37,8 +37,8 @@ impl Cluster {
     }
 
     /// Returns the time since the start.
-    pub fn now(&self) -> Time {
-        Time::after(self.started.elapsed())
+    pub fn now(&self) -> SimTime {
+        SimTime::from_start(self.started.elapsed())
     }
 
     /// Runs `work` on a node at the current time; returns `None` if the cluster does not have the

@@ -3,13 +3,13 @@
 use jiff::Timestamp;
 
 use crate::fault::ActiveFaults;
-use crate::sim::{Epoch, Rng, Sequence, Time};
+use crate::sim::{Epoch, Rng, Sequence, SimTime};
 use crate::storage::Store;
 
 /// Shared state of a simulation at one moment.
 pub struct SimContext<'a> {
     /// Current time.
-    pub(crate) now: Time,
+    pub(crate) now: SimTime,
     /// Objects of the API.
     pub(crate) store: &'a mut Store,
     /// Source of all random numbers.
@@ -27,7 +27,7 @@ impl SimContext<'_> {
     }
 
     /// Returns the time at a date; the start of the simulation for an earlier one.
-    pub fn time_at(&self, date: Timestamp) -> Time {
-        Time::after(date.duration_since(self.epoch().0).try_into().unwrap_or_default())
+    pub fn time_at(&self, date: Timestamp) -> SimTime {
+        SimTime::from_start(date.duration_since(self.epoch().0).try_into().unwrap_or_default())
     }
 }

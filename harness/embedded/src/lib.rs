@@ -9,7 +9,7 @@
 //! ```
 //! use std::time::Duration;
 //!
-//! use evictlab_embedded::{Cluster, NodeOptions, Options};
+//! use evictlab_embedded::{Cluster, NodeOptions, ClusterOptions};
 //! use k8s_openapi::api::core::v1::Pod;
 //! use kube::{Api, Client};
 //! use serde_json::{from_value, json};
@@ -18,7 +18,7 @@
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let node = NodeOptions::new("worker", "v1.32.13".parse()?);
 //! let epoch = "2026-01-01T00:00:00Z".parse()?;
-//! let cluster = Cluster::new(Options::new(1, epoch, vec![node]))?;
+//! let cluster = Cluster::new(ClusterOptions::new(1, epoch, vec![node]))?;
 //! let client = Client::new(cluster.router(), "default");
 //! tokio::spawn(async move { cluster.drive().await });
 //! tokio::time::sleep(Duration::from_secs(1)).await;
@@ -90,6 +90,6 @@ pub use machine::{
     NoSpace, PodUid, unsupported_command,
 };
 pub use node::Node;
-pub use options::{CgroupVersion, NodeOptions, Options, OptionsError};
+pub use options::{CgroupVersion, ClusterOptions, NodeOptions, OptionsError};
 pub use resource::Kind;
-pub use sim::Time;
+pub use sim::SimTime;

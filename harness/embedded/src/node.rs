@@ -8,8 +8,8 @@ use crate::context::SimContext;
 use crate::kubelet::Kubelet;
 use crate::machine::{ExecError, ExecId, Imagefs, Machine, NoSpace};
 use crate::options::{NodeOptions, OptionsError};
-use crate::sim::{EventQueue, Slot, Time};
-use crate::storage::Change;
+use crate::sim::{EventQueue, SimTime, Slot};
+use crate::storage::ObjectChange;
 
 /// Directory of static pods on nodes that kubeadm set up.
 const MANIFESTS: &str = "/etc/kubernetes/manifests";
@@ -25,7 +25,7 @@ pub struct Node {
     /// Times at which the machine runs.
     wakeups: EventQueue<()>,
     /// Time of the earliest scheduled wakeup.
-    wakeup: Option<Time>,
+    wakeup: Option<SimTime>,
     /// Number of file changes that the kubelet was notified of.
     notified_file_changes: u64,
 }
@@ -54,7 +54,7 @@ impl Node {
     }
 
     /// Delivers changes of the node's pods to the kubelet; `None` if the history is too short.
-    pub(crate) fn deliver_changes(&mut self, changes: Option<Vec<Change>>, ctx: &mut SimContext) {
+    pub(crate) fn deliver_changes(&mut self, changes: Option<Vec<ObjectChange>>, ctx: &mut SimContext) {
         self.kubelet.handle_changes(changes, &mut self.machine, ctx);
         self.schedule_wakeup(ctx);
     }

@@ -7,7 +7,7 @@ use crate::context::SimContext;
 use crate::node::Node;
 use crate::resource::{Kind, ObjectExt};
 use crate::sim::Slot;
-use crate::storage::Change;
+use crate::storage::ObjectChange;
 
 /// Nodes by name.
 ///
@@ -109,7 +109,7 @@ impl Nodes {
             return;
         };
         // Ordered by name.
-        let mut concerned: BTreeMap<&str, (usize, Vec<Change>)> = BTreeMap::new();
+        let mut concerned: BTreeMap<&str, (usize, Vec<ObjectChange>)> = BTreeMap::new();
         for change in changes.filter(|change| change.kind == Kind::Pod) {
             if let Some((name, position)) = self.positions.get_key_value(change.object.node_name()) {
                 let (_, changes) = concerned.entry(name).or_insert((*position, Vec::new()));
@@ -150,16 +150,16 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::options::{NodeOptions, Options};
-    use crate::sim::Time;
+    use crate::options::{ClusterOptions, NodeOptions};
+    use crate::sim::SimTime;
     use crate::simulation::Simulation;
 
     fn simulation() -> Simulation {
         let node = |name: &str| NodeOptions::new(name, KubeletVersion::from_minor(33));
         let nodes = ["c", "a", "b"].map(node);
-        let options = Options::new(1, "2026-01-01T00:00:00Z".parse().unwrap(), nodes.into());
+        let options = ClusterOptions::new(1, "2026-01-01T00:00:00Z".parse().unwrap(), nodes.into());
         let mut simulation = Simulation::new(options).unwrap();
-        simulation.run(Time::after(Duration::from_secs(20)));
+        simulation.run(SimTime::from_start(Duration::from_secs(20)));
         simulation
     }
 

@@ -1,4 +1,4 @@
-//! Options of a cluster.
+//! Options of a cluster and its nodes.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::defect::Defects;
 
 /// Options of a cluster.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct ClusterOptions {
     /// Seed of all random numbers.
     pub seed: u64,
     /// Calendar time at the start of the cluster.
@@ -26,7 +26,7 @@ pub struct Options {
     pub event_ttl: Duration,
 }
 
-impl Options {
+impl ClusterOptions {
     /// Returns options without faults, and with the API server's default event retention of one
     /// hour.
     pub fn new(seed: u64, epoch: Timestamp, nodes: Vec<NodeOptions>) -> Self {

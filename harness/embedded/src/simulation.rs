@@ -10,8 +10,8 @@ use crate::controllers::Controllers;
 use crate::fault::{ActiveFaults, FaultNumber, FaultScope, NodeFault};
 use crate::node::Node;
 use crate::nodes::Nodes;
-use crate::options::{Options, OptionsError};
-use crate::sim::{Epoch, EventQueue, Rng, Sequence, Slot, Time};
+use crate::options::{ClusterOptions, OptionsError};
+use crate::sim::{Epoch, EventQueue, Rng, Sequence, SimTime, Slot};
 use crate::storage::Store;
 
 /// Delay between a change of objects and its delivery to controllers and kubelets, as by watches.
@@ -20,7 +20,7 @@ const WATCH_DELAY: Duration = Duration::from_millis(2);
 /// Simulation of a cluster.
 pub(crate) struct Simulation {
     /// Time up to which all events were handled.
-    pub now: Time,
+    pub now: SimTime,
     /// Objects of the API.
     pub store: Store,
     /// Nodes by name.
@@ -56,10 +56,10 @@ impl Simulation {
     ///
     /// # Errors
     /// [`OptionsError`] for nodes with impossible sizes.
-    pub(crate) fn new(options: Options) -> Result<Self, OptionsError> {
+    pub(crate) fn new(options: ClusterOptions) -> Result<Self, OptionsError> {
         let defects = options.nodes.iter().flat_map(|node| node.defects.iter()).collect();
         let mut simulation = Self {
-            now: Time::ZERO,
+            now: SimTime::ZERO,
             store: Store::new(options.seed, Epoch(options.epoch)),
             nodes: Nodes::default(),
             faults: ActiveFaults::default(),
@@ -76,12 +76,12 @@ impl Simulation {
             simulation.with_context(|ctx| node.start(ctx));
             simulation.nodes.insert(node);
         }
-        simulation.run(Time::ZERO);
+        simulation.run(SimTime::ZERO);
         Ok(simulation)
     }
 
     /// Handles all events until `now`.
-    pub(crate) fn run(&mut self, now: Time) {
+    pub(crate) fn run(&mut self, now: SimTime) {
         self.nodes.requeue();
         self.schedule_watch_delivery();
         while let Some((slot, owner)) = self.first().filter(|(slot, _)| slot.time <= now) {
@@ -96,7 +96,7 @@ impl Simulation {
     }
 
     /// Returns the time of the next event.
-    pub(crate) fn next(&self) -> Option<Time> {
+    pub(crate) fn next(&self) -> Option<SimTime> {
         self.first().map(|(slot, _)| slot.time)
     }
 

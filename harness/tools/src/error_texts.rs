@@ -20,7 +20,7 @@ use evictlab_rules::{CgroupVersionError, VersionError};
 use kube::core::Status;
 
 use crate::bench::{BenchError, command_seconds};
-use crate::bisect::OrderError;
+use crate::bisect::SearchRangeError;
 use crate::book::BookError;
 use crate::export::{ExportError, WriteError};
 use crate::git_bisect::{CacheError, CommitSearchError, GitError, SearchFileError};
@@ -53,8 +53,8 @@ fn bench_and_bisect() -> Vec<String> {
         row(BenchError::Io(denied())),
         row(BenchError::Interrupted),
         row(command_seconds(&PathBuf::from("no/such/evictlab"), "list", 1).unwrap_err()),
-        row(OrderError::SameVersion(good, bad, text("v1.36.1"))),
-        row(OrderError::SameKubelet(text("v1.36.1"))),
+        row(SearchRangeError::SameVersion(good, bad, text("v1.36.1"))),
+        row(SearchRangeError::SameKubelet(text("v1.36.1"))),
         row(CacheError::NoHome),
         row(CacheError::Write { path: PathBuf::from("cache/kubelet"), source: denied() }),
     ]

@@ -6,7 +6,8 @@
 //!
 //! ```
 //! use evictlab_tools::bisect::{
-//!     KubeletCandidate, KubeletSearchOutcome, ProbeOutcome, KubeletSearch, BisectTerm, ordered,
+//!     BisectTerm, KubeletCandidate, KubeletSearch, KubeletSearchOutcome, ProbeOutcome,
+//!     SearchRange,
 //! };
 //!
 //! # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
@@ -14,7 +15,8 @@
 //!     Ok(KubeletCandidate { name: name.to_owned(), spec: name.parse()?, version: name.parse()? })
 //! };
 //! let (bad, good) = (candidate("v1.31.14")?, candidate("v1.33.1")?);
-//! let mut search = KubeletSearch::new(ordered(good, bad, vec![candidate("v1.32.13")?])?);
+//! let range = SearchRange::between(good, bad, vec![candidate("v1.32.13")?])?;
+//! let mut search = KubeletSearch::new(range);
 //! let outcome = search
 //!     .run(async |_cluster, candidates: &[KubeletCandidate]| {
 //!         let test = |candidate: &KubeletCandidate| match candidate.version.minor {

@@ -12,7 +12,7 @@ use evictlab_cluster::images::ImageCatalog;
 use evictlab_cluster::{ClusterRecord, ServedCluster, StateDir};
 use evictlab_embedded::Defect;
 use evictlab_report::RESULTS_DIR;
-use evictlab_tools::watch::context_names;
+use kube::config::Kubeconfig;
 
 /// Returns the suites and cases that begin with the word; if no name does, case files and
 /// directories.
@@ -71,9 +71,10 @@ pub(crate) fn upstreams() -> Vec<CompletionCandidate> {
     all.into_iter().map(CompletionCandidate::new).collect()
 }
 
-/// Returns the contexts of the kubeconfig that the environment selects.
+/// Returns the contexts of the kubeconfig that the environment selects; none of an invalid one.
 pub(crate) fn contexts() -> Vec<CompletionCandidate> {
-    context_names().into_iter().map(CompletionCandidate::new).collect()
+    let contexts = Kubeconfig::read().map(|kubeconfig| kubeconfig.contexts).unwrap_or_default();
+    contexts.into_iter().map(|context| CompletionCandidate::new(context.name)).collect()
 }
 
 /// Returns the names of the defects of kubelets.

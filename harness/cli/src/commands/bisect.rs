@@ -13,8 +13,7 @@ use evictlab_report::{BackendName, RunDir, exit_code};
 use evictlab_rules::KubeletVersion;
 use evictlab_runner::{Interrupt, new_run_id};
 use evictlab_tools::bisect::{
-    BisectResult, KubeletCandidate, KubeletSearch, KubeletSearchOutcome, ProbeOutcome, SearchRange, ordered,
-    render,
+    BisectResult, KubeletCandidate, KubeletSearch, KubeletSearchOutcome, ProbeOutcome, SearchRange, render,
 };
 
 use super::bisect_commits;
@@ -72,7 +71,7 @@ impl SearchContext {
         for kubelet in &list {
             between.push(self.candidate(kubelet).await?);
         }
-        ordered(good, bad, between).map_err(Failure::bad_input)
+        SearchRange::between(good, bad, between).map_err(Failure::bad_input)
     }
 
     async fn candidate(&self, kubelet: &KubeletArg) -> Result<KubeletCandidate, Failure> {

@@ -34,8 +34,8 @@ const EXIT_DELAY: Duration = Duration::from_secs(5);
 ///
 /// Shows for each node the available amount and the thresholds, and its pods in the order in which
 /// its kubelet would evict them, each with the reason. Reports crossed thresholds, node conditions,
-/// a new first pod, evictions with their parsed message and whether the ranking predicted them, and
-/// pods that end. Changes nothing.
+/// a new first eviction candidate, evictions with their parsed message and whether the ranking
+/// predicted them, and pods that end. Changes nothing.
 ///
 /// On a terminal, the table is updated below the changes, and keys select a node (arrows), show all
 /// of its pods with the reason for the rank of each (Enter, Esc), change the signal (s, S) and quit
@@ -49,8 +49,8 @@ const EXIT_DELAY: Duration = Duration::from_secs(5);
 /// Required RBAC permissions, cluster-wide: `list` and `watch` on nodes, pods and events, and `get`
 /// on nodes/proxy; with --once `list` on nodes and pods, and `get` on nodes/proxy.
 ///
-/// Exit status: 0 interrupted, or printed once; 2 the cluster, node or selector does not exist; 4
-/// the cluster does not answer, or denies access.
+/// Exit status: 0 after Ctrl-C, or printed once; 2 the cluster, node or selector does not exist; 4
+/// the cluster does not answer, or denies access; 130 `--once` was interrupted.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   evictlab watch
@@ -76,14 +76,15 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = whole_number::<usize>(..))]
     pods: usize,
     /// Serve OpenMetrics at http://ADDRESS/metrics, such as 127.0.0.1:9469: distances to
-    /// thresholds, evictions by cause, and hits of the forecast
+    /// thresholds, evictions by cause, and correct predictions
     #[arg(long, value_name = "ADDRESS", conflicts_with = "once", value_parser = socket_address)]
     metrics: Option<SocketAddr>,
     /// Print the current state and exit
     #[arg(long)]
     once: bool,
     /// With --once: print a JSON array of nodes with all of their pods instead of a table
-    // A conflict of --once would end the requirement.
+    // --once conflicts with --metrics, and clap ignores `requires` if the required argument
+    // conflicts with a given one.
     #[arg(long, requires = "once", conflicts_with = "metrics")]
     json: bool,
     #[command(flatten)]
@@ -118,23 +119,15 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
         signal: args.signal,
         interval: args.interval,
     };
-    // A reader that does not read, such as a pager, blocks the output. A watch has nothing to
-    // clean up.
-    let (stop, status) =
-        (interrupt.stop.clone(), if args.once { exit_code::INTERRUPTED } else { exit_code::SUCCESS });
     let (keyboard, keys) = keyboard(args).map_err(Failure::infrastructure)?.unzip();
+    let status = if args.once { exit_code::INTERRUPTED } else { exit_code::SUCCESS };
     let restore = keyboard.as_ref().map(Keyboard::restorer);
-    tokio::spawn(async move {
-        stop.cancelled().await;
-        sleep(EXIT_DELAY).await;
-        restore.inspect(|restore| restore());
-        exit(status.into());
-    });
+    tokio::spawn(exit_after(interrupt.stop.clone().cancelled_owned(), status, restore));
     let inputs = WatchInputs { metrics_requests, keys };
     let result = if args.once {
         interrupt.stop.run_until_cancelled(print_once(args, &client, &options)).await
     } else {
-        Some(watch_until_interrupted(args, (&client, &options), inputs, &interrupt).await)
+        Some(watch_until_interrupted(args, &client, &options, inputs, &interrupt).await)
     };
     match result {
         None => Err(Failure::interrupted()),
@@ -143,9 +136,20 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
         Some(Err(WatchError::Output(error))) if error.kind() == ErrorKind::BrokenPipe => {
             Ok(ExitCode::SUCCESS)
         }
-        Some(Err(WatchError::Output(error))) => Err(Failure::infrastructure(WatchError::Output(error))),
+        Some(Err(error @ WatchError::Output(_))) => Err(Failure::infrastructure(error)),
         Some(Err(WatchError::Cluster(error))) => Err(existing_failure(error)),
     }
+}
+
+/// Exits some time after an interrupt, and restores the terminal before: a reader that does not
+/// read, such as a pager, blocks the output. A watch has nothing to clean up.
+async fn exit_after(interrupt: impl Future<Output = ()>, status: u8, restore: Option<impl Fn()>) {
+    interrupt.await;
+    sleep(EXIT_DELAY).await;
+    if let Some(restore) = restore {
+        restore();
+    }
+    exit(status.into());
 }
 
 async fn print_once(args: &Args, client: &ClusterClient, options: &WatchOptions) -> Result<(), WatchError> {
@@ -172,7 +176,8 @@ async fn listen(address: SocketAddr) -> Result<MetricsRequests, Failure> {
 
 async fn watch_until_interrupted(
     args: &Args,
-    (client, options): (&ClusterClient, &WatchOptions),
+    client: &ClusterClient,
+    options: &WatchOptions,
     inputs: WatchInputs,
     interrupt: &Interrupt,
 ) -> Result<(), WatchError> {

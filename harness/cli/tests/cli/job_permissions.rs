@@ -11,7 +11,7 @@ use axum::extract::Request;
 use axum::http::{Method, StatusCode};
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
-use evictlab_embedded::{Cluster, NodeOptions, Options};
+use evictlab_embedded::{Cluster, ClusterOptions, NodeOptions};
 use evictlab_rules::KubeletVersion;
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -152,7 +152,7 @@ fn the_role_of_a_job_is_sufficient_and_minimal() {
     let runtime = Runtime::new().unwrap();
     let folder = tempfile::tempdir().unwrap();
     let nodes = (0..3).map(|nth| NodeOptions::new(format!("n{nth}"), KubeletVersion::from_minor(33)));
-    let cluster = Cluster::new(Options::new(7, Timestamp::now(), nodes.collect())).unwrap();
+    let cluster = Cluster::new(ClusterOptions::new(7, Timestamp::now(), nodes.collect())).unwrap();
     let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
     let server = format!("http://{}", listener.local_addr().unwrap());
     write_kubeconfig(&folder.path().join("kubeconfig"), &server);

@@ -16,7 +16,7 @@ use axum::extract::Request;
 use axum::http::{Method, StatusCode};
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
-use evictlab_embedded::{Cluster, NodeOptions, Options};
+use evictlab_embedded::{Cluster, ClusterOptions, NodeOptions};
 use evictlab_rules::KubeletVersion;
 use jiff::Timestamp;
 use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, setrlimit};
@@ -58,7 +58,7 @@ impl LargeCluster {
         let runtime = Runtime::new().unwrap();
         let folder = tempfile::tempdir().unwrap();
         let node = |nth: usize| NodeOptions::new(format!("n{nth}"), KubeletVersion::from_minor(33));
-        let options = Options::new(7, Timestamp::now(), (0..nodes).map(node).collect());
+        let options = ClusterOptions::new(7, Timestamp::now(), (0..nodes).map(node).collect());
         let cluster = Cluster::new(options).unwrap();
         let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
         let server = format!("http://{}", listener.local_addr().unwrap());

@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use evictlab_embedded::{
-    Access, CgroupVersion, Cluster, Housekeeping, Node, NodeOptions, Options, SimContext,
+    Access, CgroupVersion, Cluster, ClusterOptions, Housekeeping, Node, NodeOptions, SimContext,
 };
 use evictlab_rules::KubeletVersion;
 use jiff::Timestamp;
@@ -44,7 +44,7 @@ impl Lab {
         let folder = tempfile::tempdir().unwrap();
         let mut node = NodeOptions::new("worker", KubeletVersion::from_minor(32));
         (node.memory, node.cgroup) = (2 << 30, CgroupVersion::V1);
-        let cluster = Cluster::new(Options::new(7, Timestamp::now(), vec![node])).unwrap();
+        let cluster = Cluster::new(ClusterOptions::new(7, Timestamp::now(), vec![node])).unwrap();
         let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
         let access = Access::new("s3cret").unwrap();
         let kubeconfig = access.kubeconfig(listener.local_addr().unwrap());

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use evictlab_embedded::{CgroupVersion, Cluster, Defects, NodeOptions, Options, OptionsError};
+use evictlab_embedded::{CgroupVersion, Cluster, ClusterOptions, Defects, NodeOptions, OptionsError};
 use evictlab_fault::Fault;
 use evictlab_report::Model;
 use evictlab_report::clock::Clock;
@@ -69,7 +69,7 @@ impl EmbeddedOptions {
     }
 
     /// Options of the modelled cluster with its start time, without faults.
-    pub fn options(&self, epoch: Timestamp) -> Options {
+    pub fn options(&self, epoch: Timestamp) -> ClusterOptions {
         let node = |(name, index): (String, usize)| {
             let mut node = NodeOptions::new(name, self.kubelets[index].version.clone());
             node.cgroup = self.cgroup;
@@ -85,7 +85,7 @@ impl EmbeddedOptions {
             node
         };
         let nodes = self.names().into_iter().map(node).collect();
-        Options::new(self.seed, epoch, nodes)
+        ClusterOptions::new(self.seed, epoch, nodes)
     }
 }
 

@@ -688,7 +688,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn the_preparation_of_a_run_outlives_an_outage_of_a_minute() {
         let node = evictlab_embedded::NodeOptions::new("n".to_owned(), "v1.32.13".parse().unwrap());
-        let options = evictlab_embedded::Options::new(0, jiff::Timestamp::UNIX_EPOCH, vec![node]);
+        let options = evictlab_embedded::ClusterOptions::new(0, jiff::Timestamp::UNIX_EPOCH, vec![node]);
         let cluster = Arc::new(evictlab_embedded::Cluster::new(options).unwrap());
         let live = cluster.clone();
         let _driver =

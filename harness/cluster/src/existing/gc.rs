@@ -115,7 +115,7 @@ fn keep_reason(record: &NamespaceRecord, lease: Option<&LeaseRecord>, now: Times
 
 #[cfg(test)]
 mod tests {
-    use evictlab_embedded::{FaultScope, NodeOptions, Options};
+    use evictlab_embedded::{ClusterOptions, FaultScope, NodeOptions};
     use serde_json::json;
     use tokio_util::task::AbortOnDropHandle;
 
@@ -212,7 +212,7 @@ mod tests {
     /// A cluster with one node, and a pod in a namespace of the run `r`.
     async fn cluster_with_a_pod() -> (evictlab_embedded::Cluster, Client, Namespace, AbortOnDropHandle<()>) {
         let node = NodeOptions::new("a".to_owned(), "v1.32.13".parse().unwrap());
-        let options = Options::new(0, Timestamp::UNIX_EPOCH, vec![node]);
+        let options = ClusterOptions::new(0, Timestamp::UNIX_EPOCH, vec![node]);
         let cluster = evictlab_embedded::Cluster::new(options).unwrap();
         let client = Client::new(cluster.router(), "default");
         let driven = cluster.clone();

@@ -409,7 +409,7 @@ fn cluster_error(error: KindError, name: &str) -> ClusterError {
 
 #[cfg(test)]
 mod tests {
-    use evictlab_embedded::{NodeOptions, Options};
+    use evictlab_embedded::{ClusterOptions, NodeOptions};
     use k8s_openapi::api::coordination::v1::Lease;
     use k8s_openapi::api::core::v1::Namespace as ApiNamespace;
     use kube::Api;
@@ -464,7 +464,7 @@ mod tests {
     fn modelled_cluster() -> (Client, AbortOnDropHandle<()>) {
         let node = NodeOptions::new("a".to_owned(), "v1.32.13".parse().unwrap());
         let past = Timestamp::now() - SignedDuration::from_secs(600);
-        let cluster = evictlab_embedded::Cluster::new(Options::new(0, past, vec![node])).unwrap();
+        let cluster = evictlab_embedded::Cluster::new(ClusterOptions::new(0, past, vec![node])).unwrap();
         let client = Client::new(cluster.router(), "default");
         (client, AbortOnDropHandle::new(tokio::spawn(async move { cluster.drive().await })))
     }
@@ -558,7 +558,7 @@ mod tests {
         let node = NodeOptions::new("a".to_owned(), "v1.32.13".parse().unwrap());
         let now = Timestamp::now();
         let past = now - SignedDuration::from_secs(600);
-        let cluster = evictlab_embedded::Cluster::new(Options::new(0, past, vec![node])).unwrap();
+        let cluster = evictlab_embedded::Cluster::new(ClusterOptions::new(0, past, vec![node])).unwrap();
         let client = Client::new(cluster.router(), "default");
         let _driver = AbortOnDropHandle::new(tokio::spawn(async move { cluster.drive().await }));
         create_run(&client, "guest", Some(now)).await;

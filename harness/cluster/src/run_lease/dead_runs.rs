@@ -40,7 +40,7 @@ mod tests {
     use std::cell::RefCell;
     use std::time::Duration;
 
-    use evictlab_embedded::{Cluster, NodeOptions, Options};
+    use evictlab_embedded::{Cluster, ClusterOptions, NodeOptions};
     use jiff::Timestamp;
     use serde_json::json;
     use tokio_util::task::AbortOnDropHandle;
@@ -54,7 +54,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_run_does_not_take_nodes_with_pods_of_a_dead_run() {
         let node = |name: &str| NodeOptions::new(name.to_owned(), "v1.32.13".parse().unwrap());
-        let options = Options::new(0, Timestamp::UNIX_EPOCH, vec![node("a"), node("b")]);
+        let options = ClusterOptions::new(0, Timestamp::UNIX_EPOCH, vec![node("a"), node("b")]);
         let cluster = Cluster::new(options).unwrap();
         let client = Client::new(cluster.router(), "default");
         let _driver = AbortOnDropHandle::new(tokio::spawn(async move { cluster.drive().await }));

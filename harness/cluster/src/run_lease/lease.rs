@@ -602,7 +602,7 @@ mod tests {
     /// which ones the other has.
     #[tokio::test]
     async fn runs_that_claim_nodes_at_the_same_time_hold_different_ones() {
-        let options = evictlab_embedded::Options::new(0, Timestamp::UNIX_EPOCH, Vec::new());
+        let options = evictlab_embedded::ClusterOptions::new(0, Timestamp::UNIX_EPOCH, Vec::new());
         let cluster = evictlab_embedded::Cluster::new(options).unwrap();
         let client = Client::new(cluster.router(), "default");
         let wanted = names(&["a", "b", "c", "d"]);

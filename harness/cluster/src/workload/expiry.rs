@@ -41,7 +41,7 @@ impl Namespace {
 
 #[cfg(test)]
 mod tests {
-    use evictlab_embedded::{Cluster, NodeOptions, Options};
+    use evictlab_embedded::{Cluster, ClusterOptions, NodeOptions};
     use jiff::Timestamp;
     use k8s_openapi::api::apps::v1::Deployment;
     use k8s_openapi::api::core::v1::Pod;
@@ -57,7 +57,7 @@ mod tests {
     async fn a_deployment_ends_without_its_run() {
         let now = Timestamp::now();
         let node = NodeOptions::new("n1".to_owned(), "v1.33.12".parse().unwrap());
-        let cluster = Cluster::new(Options::new(0, now, vec![node])).unwrap();
+        let cluster = Cluster::new(ClusterOptions::new(0, now, vec![node])).unwrap();
         let client = Client::new(cluster.router(), "default");
         let _driver = AbortOnDropHandle::new(tokio::spawn(async move { cluster.drive().await }));
         let purpose = NamespacePurpose::Pods("storm");

@@ -5,7 +5,7 @@ use std::fmt;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{StatusCause, StatusDetails};
 use serde_json::Value;
 
-use super::status::{Status, group};
+use super::status::{Status, StatusReason, group};
 use crate::resource::Kind;
 
 /// The path of a field, such as `spec.containers[0].image`.
@@ -124,7 +124,7 @@ impl FieldErrors {
             causes: Some(self.0.into_iter().map(FieldError::into_cause).collect()),
             ..StatusDetails::default()
         };
-        Err(Status::new(422, "Invalid", format!("{qualified} {name:?} is invalid: {summary}"))
+        Err(Status::new(StatusReason::Invalid, format!("{qualified} {name:?} is invalid: {summary}"))
             .with_details(details))
     }
 

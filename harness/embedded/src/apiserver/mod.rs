@@ -38,5 +38,5 @@ pub(crate) use options::{
 };
 pub(crate) use pod::container_requests;
 pub(crate) use pod::{evict, finish_pod_deletion};
-pub(crate) use status::Status;
+pub(crate) use status::{Status, StatusReason};
 pub(crate) use update::{resize, update, update_ephemeral_containers, update_status};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1;
 use serde_json::Value;
 
-use super::status::Status;
+use super::status::{Status, StatusReason};
 use crate::resource::Kind;
 
 /// Kind, namespace and name of an object. The namespace is empty for cluster-scoped kinds.
@@ -80,7 +80,7 @@ fn parse_grace(seconds: i64) -> Result<u64, Status> {
 }
 
 fn invalid_delete_options(message: &str) -> Status {
-    Status::new(422, "Invalid", format!("DeleteOptions.meta.k8s.io \"\" is invalid: {message}"))
+    Status::new(StatusReason::Invalid, format!("DeleteOptions.meta.k8s.io \"\" is invalid: {message}"))
 }
 
 /// `propagationPolicy`: treatment of the dependents of a deleted object.

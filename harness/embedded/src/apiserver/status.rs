@@ -5,13 +5,85 @@ use serde_json::{Value, json};
 
 use crate::resource::{Kind, ObjectExt};
 
+/// Machine-readable reason of an API error: `metav1.StatusReason`, and `NotImplemented`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StatusReason {
+    BadRequest,
+    Unauthorized,
+    Forbidden,
+    NotFound,
+    MethodNotAllowed,
+    NotAcceptable,
+    AlreadyExists,
+    Conflict,
+    Expired,
+    RequestEntityTooLarge,
+    UnsupportedMediaType,
+    Invalid,
+    TooManyRequests,
+    InternalError,
+    NotImplemented,
+    ServiceUnavailable,
+    Timeout,
+    /// An error without a reason.
+    Unknown,
+}
+
+impl StatusReason {
+    /// Returns the HTTP status code of errors with this reason.
+    pub(crate) fn code(self) -> u16 {
+        match self {
+            Self::BadRequest => 400,
+            Self::Unauthorized => 401,
+            Self::Forbidden => 403,
+            Self::NotFound => 404,
+            Self::MethodNotAllowed => 405,
+            Self::NotAcceptable => 406,
+            Self::AlreadyExists | Self::Conflict => 409,
+            Self::Expired => 410,
+            Self::RequestEntityTooLarge => 413,
+            Self::UnsupportedMediaType => 415,
+            Self::Invalid => 422,
+            Self::TooManyRequests => 429,
+            Self::InternalError | Self::Unknown => 500,
+            Self::NotImplemented => 501,
+            Self::ServiceUnavailable => 503,
+            Self::Timeout => 504,
+        }
+    }
+
+    /// Returns the name in the API; empty for `Unknown`.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::BadRequest => "BadRequest",
+            Self::Unauthorized => "Unauthorized",
+            Self::Forbidden => "Forbidden",
+            Self::NotFound => "NotFound",
+            Self::MethodNotAllowed => "MethodNotAllowed",
+            Self::NotAcceptable => "NotAcceptable",
+            Self::AlreadyExists => "AlreadyExists",
+            Self::Conflict => "Conflict",
+            Self::Expired => "Expired",
+            Self::RequestEntityTooLarge => "RequestEntityTooLarge",
+            Self::UnsupportedMediaType => "UnsupportedMediaType",
+            Self::Invalid => "Invalid",
+            Self::TooManyRequests => "TooManyRequests",
+            Self::InternalError => "InternalError",
+            Self::NotImplemented => "NotImplemented",
+            Self::ServiceUnavailable => "ServiceUnavailable",
+            Self::Timeout => "Timeout",
+            Self::Unknown => "",
+        }
+    }
+}
+
 /// An API error: `metav1.Status` with status `Failure`.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Status {
     /// HTTP status code.
     pub code: u16,
-    /// Machine-readable reason such as `NotFound`; empty for none.
-    pub reason: &'static str,
+    /// Machine-readable reason.
+    pub reason: StatusReason,
     /// Human-readable message.
     pub message: String,
     /// Object and causes, if there are any.
@@ -21,9 +93,9 @@ pub(crate) struct Status {
 impl Eq for Status {}
 
 impl Status {
-    /// An error without details.
-    pub(crate) fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
-        Self { code, reason, message: message.into(), details: None }
+    /// Creates an error without details, with the status code of the reason.
+    pub(crate) fn new(reason: StatusReason, message: impl Into<String>) -> Self {
+        Self { code: reason.code(), reason, message: message.into(), details: None }
     }
 
     /// Adds details to an error.
@@ -52,8 +124,8 @@ impl Status {
             "status": "Failure",
             "message": self.message,
         });
-        if !self.reason.is_empty() {
-            object.write("reason", self.reason);
+        if self.reason != StatusReason::Unknown {
+            object.write("reason", self.reason.as_str());
         }
         if let Some(details) = &self.details {
             object.write("details", details);
@@ -64,26 +136,26 @@ impl Status {
 
     /// 400 `BadRequest`.
     pub(crate) fn bad_request(message: impl Into<String>) -> Self {
-        Self::new(400, "BadRequest", message)
+        Self::new(StatusReason::BadRequest, message)
     }
 
     /// 404 `NotFound`: `pods "x" not found`.
     pub(crate) fn not_found(kind: Kind, name: &str) -> Self {
         let message = format!("{} {name:?} not found", qualified_resource(kind));
-        Self::new(404, "NotFound", message).with_details(details(kind, name))
+        Self::new(StatusReason::NotFound, message).with_details(details(kind, name))
     }
 
     /// 409 `AlreadyExists`.
     pub(crate) fn already_exists(kind: Kind, name: &str) -> Self {
         let message = format!("{} {name:?} already exists", qualified_resource(kind));
-        Self::new(409, "AlreadyExists", message).with_details(details(kind, name))
+        Self::new(StatusReason::AlreadyExists, message).with_details(details(kind, name))
     }
 
     /// 409 `Conflict`: `Operation cannot be fulfilled on pods "x": REASON`.
     pub(crate) fn conflict(kind: Kind, name: &str, reason: &str) -> Self {
         let resource = qualified_resource(kind);
         let message = format!("Operation cannot be fulfilled on {resource} {name:?}: {reason}");
-        Self::new(409, "Conflict", message).with_details(details(kind, name))
+        Self::new(StatusReason::Conflict, message).with_details(details(kind, name))
     }
 
     /// 409 `Conflict` for a write that is based on an old resource version.
@@ -101,12 +173,12 @@ impl Status {
             "" => format!("{resource} is forbidden: {reason}"),
             name => format!("{resource} {name:?} is forbidden: {reason}"),
         };
-        Self::new(403, "Forbidden", message).with_details(details(kind, name))
+        Self::new(StatusReason::Forbidden, message).with_details(details(kind, name))
     }
 
     /// 500 `InternalError`.
     pub(crate) fn internal(message: impl Into<String>) -> Self {
-        Self::new(500, "InternalError", message)
+        Self::new(StatusReason::InternalError, message)
     }
 }
 

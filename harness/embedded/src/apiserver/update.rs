@@ -8,7 +8,7 @@ use super::create::{create, prepare_event, validate};
 use super::decode::decode;
 use super::objects::{control_plane_version, find, finish_update, increment_generation};
 use super::options::{ObjectPath, StoredObject, WriteOptions};
-use super::status::Status;
+use super::status::{Status, StatusReason};
 use super::{metadata, namespace, pod, priority_class, runtime_class, workload};
 use crate::context::SimContext;
 use crate::resource::{Kind, ObjectExt};
@@ -116,7 +116,7 @@ pub(crate) fn resize(
 ) -> Result<StoredObject, Status> {
     let control_plane = control_plane_version(ctx);
     if !control_plane.at_least(33) {
-        return Err(Status::new(404, "NotFound", "the server could not find the requested resource"));
+        return Err(Status::new(StatusReason::NotFound, "the server could not find the requested resource"));
     }
     let path = ObjectPath { kind: Kind::Pod, namespace, name };
     let merge = if control_plane.at_least(36) { pod::with_all_resources } else { pod::with_resources };

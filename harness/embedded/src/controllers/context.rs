@@ -10,7 +10,7 @@ use super::recorder::{EventObjects, Recorder};
 use crate::apiserver::control_plane_version;
 use crate::context::SimContext;
 use crate::resource::{EventBody, Kind, ObjectExt};
-use crate::sim::{EventQueue, Time};
+use crate::sim::{EventQueue, SimTime};
 
 /// Task of a controller.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,7 +71,7 @@ impl ControllerContext<'_, '_> {
     }
 
     /// Schedules a task at a time.
-    pub(super) fn schedule_at(&mut self, time: Time, task: ControllerTask) {
+    pub(super) fn schedule_at(&mut self, time: SimTime, task: ControllerTask) {
         self.queue.schedule(time, task, self.sim.sequence);
     }
 

@@ -14,7 +14,7 @@ use super::{owners, recorder};
 use crate::apiserver::int_or_percent::{Round, scaled};
 use crate::context::SimContext;
 use crate::resource::{EventBody, Kind, ObjectExt, label_selector};
-use crate::storage::{Change, ChangeKind};
+use crate::storage::{ObjectChange, WatchEventType};
 
 const COMPONENT: &str = "controllermanager";
 
@@ -22,10 +22,10 @@ const COMPONENT: &str = "controllermanager";
 const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Handles changes of budgets and pods.
-pub(super) fn handle_changes(changes: &[Change], ctx: &mut ControllerContext) {
+pub(super) fn handle_changes(changes: &[ObjectChange], ctx: &mut ControllerContext) {
     let concerned = changes.iter().filter(|change| match change.kind {
         Kind::Pod => true,
-        Kind::PodDisruptionBudget => change.change_kind != ChangeKind::Deleted,
+        Kind::PodDisruptionBudget => change.event_type != WatchEventType::Deleted,
         _ => false,
     });
     let namespaces: BTreeSet<&str> = concerned.map(|change| change.object.namespace()).collect();

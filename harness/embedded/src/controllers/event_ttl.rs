@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::context::{ControllerContext, ControllerTask};
 use crate::resource::{Kind, ObjectExt};
-use crate::sim::Time;
+use crate::sim::SimTime;
 
 /// Period of checks. etcd's leases are exact, but shorter periods make no visible difference.
 const CLEANUP_PERIOD: Duration = Duration::from_secs(60);
@@ -20,7 +20,7 @@ pub(super) fn start(ctx: &mut ControllerContext) {
 pub(super) fn check(ttl: Duration, ctx: &mut ControllerContext) {
     if let Some(limit) = ctx.now.since_start().checked_sub(ttl) {
         // Times of equal format sort as strings.
-        let limit = ctx.epoch().seconds(Time::after(limit));
+        let limit = ctx.epoch().rfc3339_seconds(SimTime::from_start(limit));
         let old = ctx.store.list(Kind::Event, None).filter(|event| last_time(event) < limit.as_str());
         let old: Vec<_> = old.map(|event| (event.namespace().to_owned(), event.name().to_owned())).collect();
         for (namespace, name) in old {
@@ -53,13 +53,13 @@ mod tests {
         let mut cluster = TestCluster::new();
         let mut record = |name: &str, field: &str, at: &str| {
             let event = json!({"metadata": {"namespace": "default", "name": name}, field: at});
-            cluster.0.store.create(Kind::Event, event, Time::ZERO).unwrap();
+            cluster.0.store.create(Kind::Event, event, SimTime::ZERO).unwrap();
         };
         record("old", "lastTimestamp", "2026-01-01T00:00:30Z");
         record("old-micro", "eventTime", "2026-01-01T00:00:30.000001Z");
         record("repeated", "lastTimestamp", "2026-01-01T00:30:00Z");
         let mut remaining = |minutes: u64| {
-            cluster.0.run(Time::after(Duration::from_secs(minutes * 60 + 1)));
+            cluster.0.run(SimTime::from_start(Duration::from_secs(minutes * 60 + 1)));
             let events = cluster.0.store.list(Kind::Event, Some("default"));
             events.map(|event| event.name().to_owned()).collect::<Vec<_>>()
         };

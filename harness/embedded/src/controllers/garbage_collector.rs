@@ -11,16 +11,16 @@ use super::owners;
 use crate::apiserver::{self, DeleteOptions, Propagation};
 use crate::context::SimContext;
 use crate::resource::{Kind, ObjectExt};
-use crate::storage::{Change, ChangeKind};
+use crate::storage::{ObjectChange, WatchEventType};
 
 /// Delay until the collector handles an object.
 const COLLECT_DELAY: Duration = Duration::from_millis(10);
 
 /// Handles a change of an object, which may be a removed owner or have a missing one.
-pub(super) fn handle_change(change: &Change, ctx: &mut ControllerContext) {
+pub(super) fn handle_change(change: &ObjectChange, ctx: &mut ControllerContext) {
     let object = &change.object;
     let owners = object.owners();
-    if change.change_kind == ChangeKind::Deleted {
+    if change.event_type == WatchEventType::Deleted {
         let uid = object.uid().to_owned();
         if ctx.store.dependents(&uid).next().is_some() {
             ctx.schedule_after(COLLECT_DELAY, ControllerTask::DeleteOrphans(uid));
@@ -34,7 +34,7 @@ pub(super) fn handle_change(change: &Change, ctx: &mut ControllerContext) {
     }
     // The owner may be waiting for its last dependent.
     let waiting = |object: &Value| object.is_deleting() && propagation(object).is_some();
-    if waiting(object) && change.change_kind != ChangeKind::Deleted {
+    if waiting(object) && change.event_type != WatchEventType::Deleted {
         ctx.schedule_after(COLLECT_DELAY, delete_dependents(change.kind, object));
     }
     for owner in &owners {

@@ -13,7 +13,7 @@ use crate::context::SimContext;
 use crate::defect::Defects;
 use crate::resource::Kind;
 use crate::sim::{EventQueue, Slot};
-use crate::storage::{Change, ChangeKind};
+use crate::storage::{ObjectChange, WatchEventType};
 
 /// State of the control plane.
 pub(crate) struct Controllers {
@@ -119,7 +119,7 @@ impl Controllers {
 
     /// Returns the changes since the last call. If the history is too short, all objects count as
     /// added.
-    fn changes(&mut self, ctx: &SimContext) -> Vec<Change> {
+    fn changes(&mut self, ctx: &SimContext) -> Vec<ObjectChange> {
         let is_watched = |kind: Kind| !matches!(kind, Kind::Event | Kind::Lease);
         let seen = std::mem::replace(&mut self.seen, ctx.store.version());
         match ctx.store.since(seen) {
@@ -128,9 +128,9 @@ impl Controllers {
                 let kinds = Kind::ALL.into_iter().filter(|kind| is_watched(*kind));
                 let all = kinds.flat_map(|kind| ctx.store.list(kind, None).map(move |object| (kind, object)));
                 let version = self.seen;
-                all.map(|(kind, object)| Change {
+                all.map(|(kind, object)| ObjectChange {
                     version,
-                    change_kind: ChangeKind::Added,
+                    event_type: WatchEventType::Added,
                     kind,
                     object: object.clone(),
                     before: None,

@@ -9,7 +9,7 @@ use super::context::{ControllerContext, ControllerTask};
 use crate::apiserver::{self, DeleteOptions, Propagation, WriteOptions};
 use crate::context::SimContext;
 use crate::resource::{Kind, ObjectExt, Scope};
-use crate::storage::{Change, ChangeKind};
+use crate::storage::{ObjectChange, WatchEventType};
 
 const ACCOUNT: &str = "default";
 const ROOT_CA: &str = "kube-root-ca.crt";
@@ -21,20 +21,20 @@ const CREATE_DEFAULTS: std::ops::Range<u64> = 3..9;
 const EMPTY: Duration = Duration::from_millis(20);
 
 /// Handles a change of a namespace or of an object in it.
-pub(super) fn handle_change(change: &Change, ctx: &mut ControllerContext) {
+pub(super) fn handle_change(change: &ObjectChange, ctx: &mut ControllerContext) {
     let object = &change.object;
-    match (change.kind, change.change_kind) {
-        (Kind::Namespace, ChangeKind::Deleted) => {}
+    match (change.kind, change.event_type) {
+        (Kind::Namespace, WatchEventType::Deleted) => {}
         (Kind::Namespace, _) if object.phase() == "Terminating" => {
             ctx.schedule_after(EMPTY, ControllerTask::EmptyNamespace(object.name().to_owned()));
         }
-        (Kind::Namespace, ChangeKind::Added) => create_defaults_soon(object.name(), ctx),
-        (Kind::ServiceAccount | Kind::ConfigMap, ChangeKind::Deleted)
+        (Kind::Namespace, WatchEventType::Added) => create_defaults_soon(object.name(), ctx),
+        (Kind::ServiceAccount | Kind::ConfigMap, WatchEventType::Deleted)
             if [ACCOUNT, ROOT_CA].contains(&object.name()) =>
         {
             create_defaults_soon(object.namespace(), ctx);
         }
-        (Kind::Pod, ChangeKind::Deleted) => {
+        (Kind::Pod, WatchEventType::Deleted) => {
             let namespace = object.namespace();
             if is_terminating(namespace, ctx) {
                 ctx.schedule_after(EMPTY, ControllerTask::EmptyNamespace(namespace.to_owned()));

@@ -14,7 +14,7 @@ use super::taints::{self, NOT_READY, UNREACHABLE};
 use crate::apiserver::control_plane_version;
 use crate::resource::pod_status::{ConditionStatus, PodCondition};
 use crate::resource::{EventBody, Kind, ObjectExt};
-use crate::sim::Time;
+use crate::sim::SimTime;
 
 const COMPONENT: &str = "node-controller";
 
@@ -39,7 +39,7 @@ struct Heartbeat {
     /// `renewTime` of its lease.
     lease: Option<meta::v1::MicroTime>,
     /// Time at which either of them changed.
-    at: Time,
+    at: SimTime,
 }
 
 /// State of the node lifecycle controller.

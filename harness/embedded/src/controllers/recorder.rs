@@ -11,7 +11,7 @@ use crate::apiserver::{count_event, create_event};
 use crate::context::SimContext;
 use crate::resource::event::{self, EventMetadata, EventNames};
 use crate::resource::{Event, EventBody, Kind, ObjectExt};
-use crate::sim::Time;
+use crate::sim::SimTime;
 
 /// Time in which equal events of a controller are counted.
 const REPEAT_WINDOW: Duration = Duration::from_secs(600);
@@ -26,7 +26,7 @@ type Key = (&'static str, String, String, String);
 struct LastEvent {
     namespace: String,
     name: String,
-    at: Time,
+    at: SimTime,
     count: u64,
 }
 

@@ -13,16 +13,16 @@ use crate::apiserver::{self, DeleteOptions};
 use crate::resource::pod_status::PodCondition;
 use crate::resource::scheduling::NodeConstraints;
 use crate::resource::{EventBody, Kind, ObjectExt};
-use crate::sim::Time;
-use crate::storage::{Change, ChangeKind};
+use crate::sim::SimTime;
+use crate::storage::{ObjectChange, WatchEventType};
 
 const COMPONENT: &str = "taint-eviction-controller";
 
 #[derive(Clone, Copy, Debug)]
 struct PlannedDeletion {
     /// Start of the toleration.
-    since: Time,
-    due: Time,
+    since: SimTime,
+    due: SimTime,
 }
 
 /// State of the controller: scheduled deletions by namespace and name.
@@ -33,9 +33,9 @@ pub(super) struct TaintEviction {
 
 impl TaintEviction {
     /// Handles a change of a node.
-    pub(super) fn node_changed(&mut self, change: &Change, ctx: &mut ControllerContext) {
+    pub(super) fn node_changed(&mut self, change: &ObjectChange, ctx: &mut ControllerContext) {
         let node = &change.object;
-        if change.change_kind == ChangeKind::Deleted
+        if change.event_type == WatchEventType::Deleted
             || change.before.as_ref().is_some_and(|before| no_execute(before) == no_execute(node))
         {
             return;
@@ -47,9 +47,9 @@ impl TaintEviction {
     }
 
     /// Handles a change of a pod.
-    pub(super) fn pod_changed(&mut self, change: &Change, ctx: &mut ControllerContext) {
+    pub(super) fn pod_changed(&mut self, change: &ObjectChange, ctx: &mut ControllerContext) {
         let pod = &change.object;
-        if change.change_kind == ChangeKind::Deleted {
+        if change.event_type == WatchEventType::Deleted {
             self.cancel(pod.namespace(), pod.name(), ctx);
             return;
         }
@@ -114,7 +114,7 @@ impl TaintEviction {
         self.plan(key, since, wait, ctx);
     }
 
-    fn plan(&mut self, key: (String, String), since: Time, wait: Duration, ctx: &mut ControllerContext) {
+    fn plan(&mut self, key: (String, String), since: SimTime, wait: Duration, ctx: &mut ControllerContext) {
         let due = (since + wait).max(ctx.now);
         let (namespace, name) = key.clone();
         self.planned.insert(key, PlannedDeletion { since, due });

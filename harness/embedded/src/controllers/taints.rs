@@ -5,7 +5,7 @@ use k8s_openapi::api::core::v1::{NodeCondition, Taint};
 use super::context::ControllerContext;
 use crate::defect::{Defect, Defects};
 use crate::resource::{Kind, ObjectExt};
-use crate::storage::{Change, ChangeKind};
+use crate::storage::{ObjectChange, WatchEventType};
 
 /// Taints by condition: type, status, key (`nodeConditionToTaintKeyStatusMap`).
 const BY_CONDITION: [(&str, &str, &str); 6] = [
@@ -23,9 +23,9 @@ pub(super) const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
 
 /// Updates the `NoSchedule` taints of a node after a change of its conditions
 /// (`doNoScheduleTaintingPass`).
-pub(super) fn handle_change(change: &Change, defects: &Defects, ctx: &mut ControllerContext) {
+pub(super) fn handle_change(change: &ObjectChange, defects: &Defects, ctx: &mut ControllerContext) {
     const EFFECT: &str = "NoSchedule";
-    if change.change_kind == ChangeKind::Deleted {
+    if change.event_type == WatchEventType::Deleted {
         return;
     }
     let name = change.object.name();

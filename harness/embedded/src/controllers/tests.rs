@@ -5,9 +5,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::apiserver::{self, DeleteOptions, WriteOptions};
-use crate::options::Options;
+use crate::options::ClusterOptions;
 use crate::resource::{Kind, ObjectExt};
-use crate::sim::Time;
+use crate::sim::SimTime;
 use crate::simulation::Simulation;
 
 /// Cluster without kubelets: tests write the statuses.
@@ -16,7 +16,7 @@ pub(super) struct TestCluster(pub(super) Simulation);
 impl TestCluster {
     pub(super) fn new() -> Self {
         let epoch = "2026-01-01T00:00:00Z".parse().unwrap();
-        Self(Simulation::new(Options::new(1, epoch, Vec::new())).unwrap())
+        Self(Simulation::new(ClusterOptions::new(1, epoch, Vec::new())).unwrap())
     }
 
     /// Creates nodes with 4 CPUs, 8 GiB of memory and room for 3 pods.
@@ -61,7 +61,7 @@ impl TestCluster {
     }
 
     pub(super) fn run_until(&mut self, seconds: f64) {
-        self.0.run(Time::after(Duration::from_secs_f64(seconds)));
+        self.0.run(SimTime::from_start(Duration::from_secs_f64(seconds)));
     }
 
     pub(super) fn get(&self, kind: Kind, name: &str) -> Option<&Value> {

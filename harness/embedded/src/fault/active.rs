@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use evictlab_fault::{EventSelector, Fault};
 
-use crate::sim::{Broadcast, Subscription, Time};
+use crate::sim::{Broadcast, SimTime, Subscription};
 
 /// Objects and nodes that a fault applies to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,8 +21,8 @@ pub struct FaultScope {
 struct ActiveFault {
     fault: Fault,
     scope: FaultScope,
-    from: Time,
-    until: Option<Time>,
+    from: SimTime,
+    until: Option<SimTime>,
     /// Number of times that the fault took effect.
     hits: u32,
     /// Number of the last interruption of watches by the fault; 0 before the first.
@@ -126,8 +126,8 @@ impl ActiveFaults {
         &mut self,
         script: &[Fault],
         scope: &FaultScope,
-        now: Time,
-    ) -> Vec<(Time, FaultNumber)> {
+        now: SimTime,
+    ) -> Vec<(SimTime, FaultNumber)> {
         let mut due = Vec::new();
         for fault in script {
             let (at, length) = fault.times();
@@ -199,7 +199,7 @@ impl ActiveFaults {
     /// request names.
     pub(crate) fn request_outcome(
         &self,
-        now: Time,
+        now: SimTime,
         resource: &str,
         namespace: Option<&str>,
         node: Option<&str>,
@@ -223,7 +223,7 @@ impl ActiveFaults {
     }
 
     /// Returns whether a kubelet has statistics of a pod.
-    pub(crate) fn has_stats(&self, now: Time, namespace: &str, pod: &str) -> bool {
+    pub(crate) fn has_stats(&self, now: SimTime, namespace: &str, pod: &str) -> bool {
         !self.active.values().any(|active| {
             let Fault::StatsMissing(missing) = &active.fault else { return false };
             active.is_active_at(now)
@@ -257,7 +257,7 @@ impl ActiveFaults {
 }
 
 impl ActiveFault {
-    fn is_active_at(&self, now: Time) -> bool {
+    fn is_active_at(&self, now: SimTime) -> bool {
         self.from <= now && self.until.is_none_or(|until| now < until)
     }
 }

@@ -86,7 +86,7 @@ fn api_resources(resource: &Resource) -> Vec<APIResource> {
     };
     let subresources = resource.subresources.iter().map(|subresource| APIResource {
         name: format!("{}/{}", resource.plural, subresource.name),
-        kind: subresource.kind.to_owned(),
+        kind: subresource.body_kind.to_owned(),
         verbs: verbs(subresource.verbs),
         group: subresource.group_version.map(|(group, _)| group.to_owned()),
         version: subresource.group_version.map(|(_, version)| version.to_owned()),

@@ -9,11 +9,11 @@ use k8s_openapi::api::authorization::v1::{SelfSubjectAccessReview, SubjectAccess
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::StatusDetails;
 
 use super::objects::{self, Endpoint};
-use super::request::{ApiRequest, Query, Representation, Target};
-use super::resource::{self, Resource, Source, Verb};
+use super::request::{ApiRequest, Query, Representation, ResourcePath};
+use super::resource::{self, Resource, Source, Subresource, SubresourceKind, Verb};
 use super::view::View;
 use super::{errors, log, proxy, responses};
-use crate::apiserver::Status;
+use crate::apiserver::{Status, StatusReason};
 use crate::cluster::Cluster;
 use crate::resource::{Kind, Scope};
 
@@ -23,7 +23,7 @@ const MAX_BODY_BYTES: usize = 3 * MIB as usize;
 /// Handles a request that no fixed route matches.
 pub(crate) async fn handle(State(cluster): State<Cluster>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
-    let Some(target) = Target::parse(parts.uri.path()) else {
+    let Some(path) = ResourcePath::parse(parts.uri.path()) else {
         return responses::error(&errors::unknown_path(parts.uri.path()));
     };
     let Ok(body) = to_bytes(body, MAX_BODY_BYTES).await else {
@@ -32,7 +32,7 @@ pub(crate) async fn handle(State(cluster): State<Cluster>, request: Request) -> 
     let representation = Representation::from_headers(&parts.headers);
     let request = ApiRequest {
         method: parts.method,
-        target,
+        path,
         query: Query::parse(parts.uri.query().unwrap_or_default()),
         representation: representation.unwrap_or_default(),
         headers: parts.headers,
@@ -43,31 +43,33 @@ pub(crate) async fn handle(State(cluster): State<Cluster>, request: Request) -> 
 }
 
 fn dispatch(cluster: &Cluster, request: &ApiRequest, is_acceptable: bool) -> Result<Response, Status> {
-    let target = &request.target;
-    let resource = resource::find(target).ok_or_else(|| unknown_resource(target))?;
-    if resource.scope == Scope::Cluster && target.namespace.is_some() {
-        return Err(unknown_resource(target));
+    let path = &request.path;
+    let resource = resource::find(path).ok_or_else(|| unknown_resource(path))?;
+    if resource.scope == Scope::Cluster && path.namespace.is_some() {
+        return Err(unknown_resource(path));
     }
-    let verbs = match &target.subresource {
-        None => resource.verbs,
-        Some(name) => resource.subresource(name).ok_or_else(|| unknown_resource(target))?.verbs,
+    let subresource = match &path.subresource {
+        None => None,
+        Some(name) => Some(resource.subresource(name).ok_or_else(|| unknown_resource(path))?),
     };
-    let verb = verb(request).filter(|verb| verbs.contains(verb)).ok_or_else(|| unsupported_verb(request))?;
-    if let Some(name) = &target.subresource {
-        return subresource(cluster, request, resource, name);
+    let verbs = subresource.map_or(resource.verbs, |subresource| subresource.verbs);
+    let verb = request_verb(request).filter(|verb| verbs.contains(verb));
+    let verb = verb.ok_or_else(|| unsupported_verb(request))?;
+    if let Some(subresource) = subresource {
+        return dispatch_subresource(cluster, request, resource, subresource, verb);
     }
     if !is_acceptable {
         return Err(errors::not_acceptable());
     }
     match resource.source {
-        Source::Stored(kind) => object(cluster, request, resource, kind, verb),
+        Source::Stored(kind) => dispatch_object(cluster, request, resource, kind, verb),
         Source::AccessReviews => review_access(request),
     }
 }
 
 /// Returns the verb of a request, as `RequestInfo` derives it from method and path.
-fn verb(request: &ApiRequest) -> Option<Verb> {
-    let has_name = request.target.name.is_some();
+fn request_verb(request: &ApiRequest) -> Option<Verb> {
+    let has_name = request.path.name.is_some();
     Some(match request.method {
         Method::GET | Method::HEAD if has_name => Verb::Get,
         Method::GET | Method::HEAD if request.query.is_true("watch") => Verb::Watch,
@@ -81,21 +83,22 @@ fn verb(request: &ApiRequest) -> Option<Verb> {
     })
 }
 
-fn object(
+fn dispatch_object(
     cluster: &Cluster,
     request: &ApiRequest,
     resource: &'static Resource,
     kind: Kind,
     verb: Verb,
 ) -> Result<Response, Status> {
-    let endpoint = Endpoint { view: View::from_request(cluster, request, resource)?, kind };
-    let target = &request.target;
-    // Writes need a namespace, creations must not have a name, and the rest needs one.
-    let lacks_namespace = resource.scope == Scope::Namespaced && target.namespace.is_none();
+    let view = View::from_request(cluster, request, resource)?;
+    let endpoint = Endpoint { view, kind, subresource: None };
+    let path = &request.path;
+    // Writes need a namespace; create must not name an object, update and patch must.
+    let lacks_namespace = resource.scope == Scope::Namespaced && path.namespace.is_none();
     let is_supported = match verb {
         Verb::List | Verb::Watch => true,
-        Verb::Create => !lacks_namespace && target.name.is_none(),
-        Verb::Update | Verb::Patch => !lacks_namespace && target.name.is_some(),
+        Verb::Create => !lacks_namespace && path.name.is_none(),
+        Verb::Update | Verb::Patch => !lacks_namespace && path.name.is_some(),
         Verb::Get | Verb::Delete | Verb::DeleteCollection => !lacks_namespace,
     };
     if !is_supported {
@@ -113,29 +116,31 @@ fn object(
     }
 }
 
-fn subresource(
+fn dispatch_subresource(
     cluster: &Cluster,
     request: &ApiRequest,
     resource: &'static Resource,
-    name: &str,
+    subresource: &Subresource,
+    verb: Verb,
 ) -> Result<Response, Status> {
-    let Source::Stored(kind) = resource.source else { return Err(unknown_resource(&request.target)) };
-    let endpoint = Endpoint { view: View::from_request(cluster, request, resource)?, kind };
-    match (name, &request.method) {
-        ("status" | "ephemeralcontainers" | "resize", &Method::GET) => {
-            objects::get(cluster, request, endpoint)
-        }
-        ("status" | "ephemeralcontainers" | "resize", &Method::PATCH) => {
-            objects::patch(cluster, request, endpoint)
-        }
-        ("status" | "ephemeralcontainers" | "resize", _) => objects::update(cluster, request, endpoint),
-        ("eviction", _) => objects::evict(cluster, request),
-        ("log", _) => log::log(cluster, request),
-        ("proxy", &Method::GET) if kind == Kind::Node => proxy::proxy_to_kubelet(cluster, request),
-        ("proxy", _) if kind == Kind::Node => Err(unsupported_verb(request)),
-        (other, _) => {
-            let what = format!("{} {:?}: {other}", resource.plural, request.target.name());
+    let Source::Stored(kind) = resource.source else { return Err(unknown_resource(&request.path)) };
+    let view = View::from_request(cluster, request, resource)?;
+    let endpoint = Endpoint { view, kind, subresource: Some(subresource.kind) };
+    match (subresource.kind, verb) {
+        (SubresourceKind::Eviction, _) => objects::evict(cluster, request),
+        (SubresourceKind::Log, _) => log::log(cluster, request),
+        (SubresourceKind::NodeProxy, Verb::Get) => proxy::proxy_to_kubelet(cluster, request),
+        (SubresourceKind::NodeProxy, _) => Err(unsupported_verb(request)),
+        (SubresourceKind::NotSimulated, _) => {
+            let what = format!("{} {:?}: {}", resource.plural, request.path.name(), subresource.name);
             Err(errors::not_simulated(&what))
+        }
+        (SubresourceKind::Status | SubresourceKind::EphemeralContainers | SubresourceKind::Resize, verb) => {
+            match verb {
+                Verb::Get => objects::get(cluster, request, endpoint),
+                Verb::Patch => objects::patch(cluster, request, endpoint),
+                _ => objects::update(cluster, request, endpoint),
+            }
         }
     }
 }
@@ -155,24 +160,25 @@ fn review_access(request: &ApiRequest) -> Result<Response, Status> {
 }
 
 /// 404 for a resource or subresource that does not exist.
-fn unknown_resource(target: &Target) -> Status {
-    let version = match target.group.as_str() {
-        "" => target.version.clone(),
-        group => format!("{group}/{}", target.version),
+fn unknown_resource(path: &ResourcePath) -> Status {
+    let version = match path.group.as_str() {
+        "" => path.version.clone(),
+        group => format!("{group}/{}", path.version),
     };
-    let subresource = target.subresource.as_deref().map(|name| format!("/{name}")).unwrap_or_default();
-    errors::unknown_path(&format!("{version}/{}{subresource}", target.resource))
+    let subresource = path.subresource.as_deref().map(|name| format!("/{name}")).unwrap_or_default();
+    errors::unknown_path(&format!("{version}/{}{subresource}", path.resource))
 }
 
 /// 405 for a verb that a resource does not support.
 fn unsupported_verb(request: &ApiRequest) -> Status {
-    let target = &request.target;
-    let verb = verb(request).map_or_else(|| request.method.as_str().to_lowercase(), |verb| verb.to_string());
-    let subresource = target.subresource.as_deref().map(|name| format!("/{name}")).unwrap_or_default();
+    let path = &request.path;
+    let verb =
+        request_verb(request).map_or_else(|| request.method.as_str().to_lowercase(), |verb| verb.to_string());
+    let subresource = path.subresource.as_deref().map(|name| format!("/{name}")).unwrap_or_default();
     let message = format!(
         "the server does not allow this method on the requested resource: {verb} of {}{subresource}",
-        target.qualified_resource()
+        path.qualified_resource()
     );
-    let details = StatusDetails { kind: Some(target.resource.clone()), ..StatusDetails::default() };
-    Status::new(405, "MethodNotAllowed", message).with_details(details)
+    let details = StatusDetails { kind: Some(path.resource.clone()), ..StatusDetails::default() };
+    Status::new(StatusReason::MethodNotAllowed, message).with_details(details)
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! router → injected faults → (discovery | openapi | version | dispatch)
-//! dispatch: Target → Resource → get, list, watch, write, patch, or a subresource
+//! dispatch: ResourcePath → Resource → get, list, watch, write, patch, or a subresource
 //! ```
 //!
 //! Handlers lock the model only while they read or write it. Watches and followed logs lock it for

@@ -15,13 +15,13 @@ use crate::resource::{Kind, ObjectExt};
 /// # Errors
 /// 404 for an unknown node, 503 for a node without a kubelet.
 pub(crate) fn proxy_to_kubelet(cluster: &Cluster, request: &ApiRequest) -> Result<Response, Status> {
-    let name = node_name(request.target.name());
+    let name = node_name(request.path.name());
     cluster.with(|simulation| {
         simulation.with(|_, nodes, ctx| {
             let object = ctx.store.get(Kind::Node, "", name).cloned();
             let object = object.ok_or_else(|| Status::not_found(Kind::Node, name))?;
             let node = nodes.get_mut(name).ok_or_else(|| connection_refused(object.internal_ip()))?;
-            let answer = node.kubelet.answer(&request.target.rest, &node.machine, ctx);
+            let answer = node.kubelet.answer(&request.path.subpath, &node.machine, ctx);
             Ok(responses::with_body(answer.code, answer.content, Body::from(answer.body)))
         })
     })

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::request::Target;
+use super::request::ResourcePath;
 use crate::resource::{Kind, Scope};
 
 /// A resource in a version of an API group.
@@ -33,12 +33,33 @@ pub(crate) struct Resource {
 pub(crate) struct Subresource {
     /// Name, as in paths.
     pub(crate) name: &'static str,
+    /// Function of the subresource.
+    pub(crate) kind: SubresourceKind,
     /// Kind of the body.
-    pub(crate) kind: &'static str,
-    /// Group and version of the kind, if they differ from those of the resource.
+    pub(crate) body_kind: &'static str,
+    /// Group and version of the body's kind, if they differ from those of the resource.
     pub(crate) group_version: Option<(&'static str, &'static str)>,
     /// Supported verbs.
     pub(crate) verbs: &'static [Verb],
+}
+
+/// The function of a subresource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SubresourceKind {
+    /// `status` of the stored object.
+    Status,
+    /// Ephemeral containers of a pod.
+    EphemeralContainers,
+    /// Resources of the containers of a pod.
+    Resize,
+    /// Eviction of a pod by the API.
+    Eviction,
+    /// Logs of the containers of a pod.
+    Log,
+    /// Requests to the kubelet of a node.
+    NodeProxy,
+    /// Listed in discovery, but answered with 501.
+    NotSimulated,
 }
 
 /// A verb of the API.
@@ -88,6 +109,7 @@ impl Source {
     }
 }
 
+use SubresourceKind::{EphemeralContainers, Eviction, Log, NodeProxy, NotSimulated, Resize, Status};
 use Verb::{Create, Delete, DeleteCollection, Get, List, Patch, Update, Watch};
 
 const ALL: &[Verb] = &[Create, Delete, DeleteCollection, Get, List, Patch, Update, Watch];
@@ -95,12 +117,17 @@ const WITHOUT_DELETE_COLLECTION: &[Verb] = &[Create, Delete, Get, List, Patch, U
 const GET_PATCH_UPDATE: &[Verb] = &[Get, Patch, Update];
 const PROXY: &[Verb] = &[Create, Delete, Get, Patch, Update];
 
-const fn subresource(name: &'static str, kind: &'static str, verbs: &'static [Verb]) -> Subresource {
-    Subresource { name, kind, group_version: None, verbs }
+const fn subresource(
+    name: &'static str,
+    kind: SubresourceKind,
+    body_kind: &'static str,
+    verbs: &'static [Verb],
+) -> Subresource {
+    Subresource { name, kind, body_kind, group_version: None, verbs }
 }
 
-const fn status(kind: &'static str) -> Subresource {
-    subresource("status", kind, GET_PATCH_UPDATE)
+const fn status(body_kind: &'static str) -> Subresource {
+    subresource("status", Status, body_kind, GET_PATCH_UPDATE)
 }
 
 /// A stored resource of the core group.
@@ -131,24 +158,25 @@ pub(crate) static RESOURCES: &[Resource] = &[
     core(Kind::ConfigMap, &["cm"], &[]),
     core(Kind::Event, &["ev"], &[]),
     Resource { verbs: WITHOUT_DELETE_COLLECTION, ..core(Kind::Namespace, &["ns"], &[status("Namespace")]) },
-    core(Kind::Node, &["no"], &[subresource("proxy", "NodeProxyOptions", PROXY), status("Node")]),
+    core(Kind::Node, &["no"], &[subresource("proxy", NodeProxy, "NodeProxyOptions", PROXY), status("Node")]),
     core(
         Kind::Pod,
         &["po"],
         &[
-            subresource("attach", "PodAttachOptions", &[Create, Get]),
-            subresource("ephemeralcontainers", "Pod", GET_PATCH_UPDATE),
+            subresource("attach", NotSimulated, "PodAttachOptions", &[Create, Get]),
+            subresource("ephemeralcontainers", EphemeralContainers, "Pod", GET_PATCH_UPDATE),
             Subresource {
                 name: "eviction",
-                kind: "Eviction",
+                kind: Eviction,
+                body_kind: "Eviction",
                 group_version: Some(("policy", "v1")),
                 verbs: &[Create],
             },
-            subresource("exec", "PodExecOptions", &[Create, Get]),
-            subresource("log", "Pod", &[Get]),
-            subresource("portforward", "PodPortForwardOptions", &[Create, Get]),
-            subresource("proxy", "PodProxyOptions", PROXY),
-            subresource("resize", "Pod", GET_PATCH_UPDATE),
+            subresource("exec", NotSimulated, "PodExecOptions", &[Create, Get]),
+            subresource("log", Log, "Pod", &[Get]),
+            subresource("portforward", NotSimulated, "PodPortForwardOptions", &[Create, Get]),
+            subresource("proxy", NotSimulated, "PodProxyOptions", PROXY),
+            subresource("resize", Resize, "Pod", GET_PATCH_UPDATE),
             status("Pod"),
         ],
     ),
@@ -175,12 +203,12 @@ pub(crate) static RESOURCES: &[Resource] = &[
 ];
 
 /// Returns the resource that a path names.
-pub(crate) fn find(target: &Target) -> Option<&'static Resource> {
-    let is_target = |resource: &&Resource| {
+pub(crate) fn find(path: &ResourcePath) -> Option<&'static Resource> {
+    let is_named = |resource: &&Resource| {
         (resource.group, resource.version, resource.plural)
-            == (target.group.as_str(), target.version.as_str(), target.resource.as_str())
+            == (path.group.as_str(), path.version.as_str(), path.resource.as_str())
     };
-    RESOURCES.iter().find(is_target)
+    RESOURCES.iter().find(is_named)
 }
 
 impl Resource {

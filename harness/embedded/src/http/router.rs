@@ -7,7 +7,7 @@ use axum::response::Response;
 use axum::routing::get;
 use tokio::time::sleep;
 
-use super::request::Target;
+use super::request::ResourcePath;
 use super::{discovery, dispatch, errors, openapi, responses, version};
 use crate::cluster::Cluster;
 use crate::fault::RequestOutcome;
@@ -43,14 +43,14 @@ impl Cluster {
 /// Delays or rejects a request if the fault script says so. Open watches are handled by
 /// `objects::watch`.
 async fn inject_faults(State(cluster): State<Cluster>, request: Request, next: Next) -> Response {
-    let Some(target) = Target::parse(request.uri().path()) else { return next.run(request).await };
-    let node = target.name.as_deref().filter(|_| target.resource == "nodes");
-    let namespace = match target.resource.as_str() {
-        "namespaces" => target.name.as_deref(),
-        _ => target.namespace.as_deref(),
+    let Some(path) = ResourcePath::parse(request.uri().path()) else { return next.run(request).await };
+    let node = path.name.as_deref().filter(|_| path.resource == "nodes");
+    let namespace = match path.resource.as_str() {
+        "namespaces" => path.name.as_deref(),
+        _ => path.namespace.as_deref(),
     };
     let outcome = cluster.with(|simulation| {
-        simulation.faults.request_outcome(simulation.now, &target.resource, namespace, node)
+        simulation.faults.request_outcome(simulation.now, &path.resource, namespace, node)
     });
     match outcome {
         RequestOutcome::Answered => {}

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::apiserver::Status;
+use crate::apiserver::{Status, StatusReason};
 use crate::context::SimContext;
 use crate::kubelet::state::Kubelet;
 use crate::kubelet::stats::resource_metrics;
@@ -19,6 +19,11 @@ pub(crate) struct Answer {
     /// Body.
     pub body: String,
 }
+
+/// Port of the kubelet's API.
+pub(crate) const KUBELET_PORT: u16 = 10250;
+/// Address of a node that has none.
+pub(crate) const DEFAULT_ADDRESS: &str = "127.0.0.1";
 
 const TEXT: &str = "text/plain; charset=utf-8";
 const JSON: &str = "application/json";
@@ -87,10 +92,14 @@ impl Answer {
     }
 }
 
-/// 503 for a kubelet that does not listen at its address.
+/// Returns the 503 Status of a proxied request to a kubelet that does not listen at its address.
 pub(crate) fn connection_refused(address: Option<&str>) -> Status {
-    let address = address.unwrap_or("127.0.0.1");
-    let message =
-        format!("error trying to reach service: dial tcp {address}:10250: connect: connection refused");
-    Status::new(503, "ServiceUnavailable", message)
+    let message = format!("error trying to reach service: {}", dial_refused(address));
+    Status::new(StatusReason::ServiceUnavailable, message)
+}
+
+/// Returns Go's error of a connection to a kubelet that does not listen at its address.
+pub(crate) fn dial_refused(address: Option<&str>) -> String {
+    let address = address.unwrap_or(DEFAULT_ADDRESS);
+    format!("dial tcp {address}:{KUBELET_PORT}: connect: connection refused")
 }

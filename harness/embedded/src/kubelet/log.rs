@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::sim::Time;
+use crate::sim::SimTime;
 
 /// Number of lines that are kept.
 const KEPT: usize = 10_000;
@@ -19,13 +19,13 @@ pub(crate) enum Level {
 /// Log lines with their times.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Log {
-    lines: VecDeque<(Time, String)>,
+    lines: VecDeque<(SimTime, String)>,
 }
 
 impl Log {
     /// Adds a line in klog's format, such as `I1121 00:41:07.701761    6587
     /// eviction_manager.go:186] "…" key="value"`.
-    pub(crate) fn add(&mut self, at: Time, line: String) {
+    pub(crate) fn add(&mut self, at: SimTime, line: String) {
         if self.lines.len() == KEPT {
             self.lines.pop_front();
         }
@@ -33,7 +33,7 @@ impl Log {
     }
 
     /// Returns the lines since a time.
-    pub(crate) fn since(&self, from: Time) -> impl DoubleEndedIterator<Item = &str> {
+    pub(crate) fn since(&self, from: SimTime) -> impl DoubleEndedIterator<Item = &str> {
         self.lines.iter().filter(move |(at, _)| *at >= from).map(|(_, line)| line.as_str())
     }
 }

@@ -13,8 +13,8 @@ use super::status::NodeStatusUpdates;
 use crate::context::SimContext;
 use crate::machine::{Machine, MachineEvent};
 use crate::options::{NodeOptions, OptionsError};
-use crate::sim::{EventQueue, Time};
-use crate::storage::Change;
+use crate::sim::{EventQueue, SimTime};
+use crate::storage::ObjectChange;
 
 impl Kubelet {
     /// Creates a stopped kubelet.
@@ -29,7 +29,7 @@ impl Kubelet {
         Ok(Self {
             config: KubeletConfig::new(&identity),
             running: false,
-            started: Time::default(),
+            started: SimTime::default(),
             log: Log::default(),
             recorder: Recorder::default(),
             pods: Pods::default(),
@@ -67,7 +67,7 @@ impl Kubelet {
     /// Delivers changes of the node's pods; `None` if the history is too short.
     pub(crate) fn handle_changes(
         &mut self,
-        changes: Option<Vec<Change>>,
+        changes: Option<Vec<ObjectChange>>,
         machine: &mut Machine,
         ctx: &mut SimContext,
     ) {

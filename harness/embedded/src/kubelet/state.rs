@@ -17,7 +17,7 @@ use super::status::NodeStatusUpdates;
 use crate::context::SimContext;
 use crate::defect::Defect;
 use crate::resource::ObjectExt;
-use crate::sim::{EventQueue, Slot, Time};
+use crate::sim::{EventQueue, SimTime, Slot};
 
 /// A kubelet. Its components are fields; the operations of a component are in the component's
 /// folder.
@@ -29,7 +29,7 @@ pub struct Kubelet {
     /// True if the process runs. Events of a stopped kubelet are ignored.
     pub(crate) running: bool,
     /// Time of the last start.
-    pub(crate) started: Time,
+    pub(crate) started: SimTime,
     /// Log.
     pub(crate) log: Log,
     /// Recorder of events.
@@ -62,7 +62,7 @@ impl Kubelet {
     }
 
     /// Returns the log lines since a time.
-    pub fn log_since(&self, from: Time) -> impl DoubleEndedIterator<Item = &str> {
+    pub fn log_since(&self, from: SimTime) -> impl DoubleEndedIterator<Item = &str> {
         self.log.since(from)
     }
 
@@ -99,15 +99,15 @@ impl Kubelet {
     }
 
     /// Schedules a start of the kubelet.
-    pub(crate) fn schedule_start(&mut self, at: Time, ctx: &mut SimContext) {
+    pub(crate) fn schedule_start(&mut self, at: SimTime, ctx: &mut SimContext) {
         self.schedule(at, KubeletEvent::Start, ctx);
     }
 
-    pub(super) fn schedule(&mut self, at: Time, event: KubeletEvent, ctx: &mut SimContext) {
+    pub(super) fn schedule(&mut self, at: SimTime, event: KubeletEvent, ctx: &mut SimContext) {
         self.queue.schedule(at, event, ctx.sequence);
     }
 
-    pub(super) fn schedule_pod(&mut self, at: Time, event: PodEvent, ctx: &mut SimContext) {
+    pub(super) fn schedule_pod(&mut self, at: SimTime, event: PodEvent, ctx: &mut SimContext) {
         self.schedule(at, KubeletEvent::Pods(event), ctx);
     }
 

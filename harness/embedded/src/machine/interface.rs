@@ -17,7 +17,7 @@ use super::types::{
 };
 use crate::options::{NodeOptions, OptionsError};
 use crate::sim::Rng;
-use crate::sim::{Epoch, Time};
+use crate::sim::{Epoch, SimTime};
 
 /// Path of the termination log in a container, below `/`.
 const TERMINATION_LOG: &str = "dev/termination-log";
@@ -70,25 +70,25 @@ impl Machine {
     }
 
     /// Starts the sandbox of a pod: its pause process and its cgroup. Does nothing if it runs.
-    pub(crate) fn start_sandbox(&mut self, pod: &str, now: Time) {
+    pub(crate) fn start_sandbox(&mut self, pod: &str, now: SimTime) {
         self.kernel.advance_to(now);
         self.kernel.start_sandbox(pod);
     }
 
     /// Stops the sandbox of a pod. The pod's cgroup exists until [`Machine::remove_volumes`].
-    pub(crate) fn stop_sandbox(&mut self, pod: &str, now: Time) {
+    pub(crate) fn stop_sandbox(&mut self, pod: &str, now: SimTime) {
         self.kernel.advance_to(now);
         self.kernel.stop_sandbox(pod);
     }
 
     /// Starts a container with an empty writable layer, and its pod's sandbox if that does not run.
-    pub(crate) fn start(&mut self, id: ContainerId, spec: ContainerSpec, now: Time, rng: &mut Rng) {
+    pub(crate) fn start(&mut self, id: ContainerId, spec: ContainerSpec, now: SimTime, rng: &mut Rng) {
         self.kernel.start_container(id, spec, now, rng);
         self.kernel.drop_stale_wakeups();
     }
 
     /// Sends a signal to the first process of a container, if it runs.
-    pub(crate) fn signal(&mut self, id: &str, signal: Signal, now: Time) {
+    pub(crate) fn signal(&mut self, id: &str, signal: Signal, now: SimTime) {
         self.kernel.advance_to(now);
         let Some(container) = self.container(id) else { return };
         let first = container.pids.iter().copied().find(|pid| self.kernel.processes[pid].ns_pid == 1);
@@ -106,7 +106,7 @@ impl Machine {
     ///
     /// # Errors
     /// The container does not run, or cannot run the command.
-    pub(crate) fn exec(&mut self, id: &str, command: &[String], now: Time) -> Result<ExecId, ExecError> {
+    pub(crate) fn exec(&mut self, id: &str, command: &[String], now: SimTime) -> Result<ExecId, ExecError> {
         self.kernel.advance_to(now);
         let key = self.kernel.container_keys.get(id).copied().ok_or(ExecError::NotRunning)?;
         let started = self.kernel.start_exec(key, command);
@@ -120,13 +120,13 @@ impl Machine {
     }
 
     /// Returns when the machine has to run next: a process continues, or an event is pending.
-    pub(crate) fn next(&self) -> Option<Time> {
+    pub(crate) fn next(&self) -> Option<SimTime> {
         let is_idle = self.kernel.events.is_empty() && !self.kernel.cgroups.has_crossed();
         if is_idle { self.kernel.next_wakeup() } else { Some(self.kernel.now) }
     }
 
     /// Runs processes until `now`; returns the events in order.
-    pub(crate) fn run(&mut self, now: Time) -> Vec<MachineEvent> {
+    pub(crate) fn run(&mut self, now: SimTime) -> Vec<MachineEvent> {
         self.kernel.report_crossed_thresholds();
         while let Some(pid) = self.kernel.pop_wakeup(now) {
             self.kernel.step_process(pid);
@@ -346,7 +346,7 @@ impl Machine {
     }
 
     /// Makes the OOM killer kill the process that it would choose if the node had no memory left.
-    pub(crate) fn trigger_oom(&mut self, now: Time) {
+    pub(crate) fn trigger_oom(&mut self, now: SimTime) {
         self.kernel.advance_to(now);
         self.kernel.oom_kill(ROOT_CGROUP);
         self.kernel.drop_stale_wakeups();

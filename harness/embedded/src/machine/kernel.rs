@@ -14,11 +14,11 @@ use super::exec_result::Exec;
 use super::ids::{CgroupId, ContainerKey, ExecId, FileId, OpenFileId, Pid, PipeId, TreeId};
 use super::open_file::OpenFile;
 use super::pipe::Pipe;
-use super::signal::Signal;
+use super::signal::SignalNumber;
 use super::step::{Footprint, SignalAction, StepOutcome};
 use super::types::MachineEvent;
 use crate::options::{CgroupVersion, NodeOptions};
-use crate::sim::{Epoch, Time};
+use crate::sim::{Epoch, SimTime};
 
 /// A process.
 pub(super) struct Process {
@@ -37,9 +37,9 @@ pub(super) struct Process {
     pub kernel: u64,
     pub tasks: u64,
     /// When the process runs next; `None` while it waits for an event.
-    pub wakeup: Option<Time>,
+    pub wakeup: Option<SimTime>,
     /// Signals for the program.
-    pub signals: Vec<Signal>,
+    pub signals: Vec<SignalNumber>,
     /// Exited children that were not waited for: PID in the container, and exit status.
     pub exited_children: Vec<(u64, i32)>,
 }
@@ -55,7 +55,7 @@ pub(super) trait Program: Send {
     }
 
     /// Returns what the program does about a signal other than SIGKILL.
-    fn signal_action(&self, signal: Signal, is_init: bool) -> SignalAction {
+    fn signal_action(&self, signal: SignalNumber, is_init: bool) -> SignalAction {
         SignalAction::default_for(signal, is_init)
     }
 
@@ -70,7 +70,7 @@ pub(super) trait Program: Send {
 
 /// The state of a machine.
 pub(super) struct Kernel {
-    pub now: Time,
+    pub now: SimTime,
     /// The date at which simulated time begins.
     pub epoch: Epoch,
     pub cgroup: CgroupVersion,
@@ -101,9 +101,9 @@ pub(super) struct Kernel {
     pub events: Vec<MachineEvent>,
     cpus: u32,
     /// When the CPUs have done all work that was requested.
-    cpus_free_at: Time,
+    cpus_free_at: SimTime,
     /// Wakeups in order of time, then of request.
-    wakeups: BinaryHeap<Reverse<(Time, u64, Pid)>>,
+    wakeups: BinaryHeap<Reverse<(SimTime, u64, Pid)>>,
     wakeup_count: u64,
 }
 
@@ -111,7 +111,7 @@ impl Kernel {
     pub(super) fn new(options: &NodeOptions, cgroups: CgroupTree, mut disk: Disk) -> Self {
         let node_files = disk.create_tree(Place::Node);
         let mut kernel = Self {
-            now: Time::ZERO,
+            now: SimTime::ZERO,
             epoch: Epoch(jiff::Timestamp::UNIX_EPOCH),
             cgroup: options.cgroup,
             cgroups,
@@ -135,7 +135,7 @@ impl Kernel {
             removed_cpu: Duration::ZERO,
             events: Vec::new(),
             cpus: options.cpus,
-            cpus_free_at: Time::ZERO,
+            cpus_free_at: SimTime::ZERO,
             wakeups: BinaryHeap::new(),
             wakeup_count: 0,
         };
@@ -144,12 +144,12 @@ impl Kernel {
     }
 
     /// Advances the clock; it never goes back.
-    pub(super) fn advance_to(&mut self, now: Time) {
+    pub(super) fn advance_to(&mut self, now: SimTime) {
         self.now = self.now.max(now);
     }
 
     /// Schedules the next step of a process; replaces the one that was scheduled before.
-    pub(super) fn schedule(&mut self, pid: Pid, at: Time) {
+    pub(super) fn schedule(&mut self, pid: Pid, at: SimTime) {
         if let Some(process) = self.processes.get_mut(&pid) {
             process.wakeup = Some(at);
             self.wakeup_count += 1;
@@ -175,12 +175,12 @@ impl Kernel {
     }
 
     /// Returns the time of the next wakeup. Call [`Kernel::drop_stale_wakeups`] before.
-    pub(super) fn next_wakeup(&self) -> Option<Time> {
+    pub(super) fn next_wakeup(&self) -> Option<SimTime> {
         self.wakeups.peek().map(|Reverse((at, ..))| *at)
     }
 
     /// Advances the clock to the next wakeup that is not after `until`; returns its process.
-    pub(super) fn pop_wakeup(&mut self, until: Time) -> Option<Pid> {
+    pub(super) fn pop_wakeup(&mut self, until: SimTime) -> Option<Pid> {
         self.drop_stale_wakeups();
         if self.next_wakeup()? > until {
             return None;
@@ -201,7 +201,7 @@ impl Kernel {
 
     /// Returns when work that begins at `start` and takes `cpu_time` is done. The CPUs do work in
     /// the order of requests.
-    pub(super) fn run_on_cpu(&mut self, pid: Pid, start: Time, cpu_time: Duration) -> Time {
+    pub(super) fn run_on_cpu(&mut self, pid: Pid, start: SimTime, cpu_time: Duration) -> SimTime {
         self.account_cpu(pid, cpu_time);
         self.cpus_free_at = self.cpus_free_at.max(start) + cpu_time / self.cpus;
         self.cpus_free_at.max(start + cpu_time)

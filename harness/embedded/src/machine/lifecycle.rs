@@ -8,10 +8,10 @@ use super::errno::Errno;
 use super::ids::{ContainerKey, Pid};
 use super::kernel::{Kernel, Process, Program};
 use super::program::load;
-use super::signal::{SIGKILL, Signal};
+use super::signal::{SIGKILL, SignalNumber};
 use super::step::{CommandLine, Footprint, SignalAction, StepOutcome};
 use super::types::MachineEvent;
-use crate::sim::Time;
+use crate::sim::SimTime;
 
 /// The exit status of a process that SIGKILL ended.
 pub(super) const KILLED: i32 = 128 + SIGKILL as i32;
@@ -26,7 +26,7 @@ impl Kernel {
         parent: Pid,
         program: Box<dyn Program>,
         descriptors: Descriptors,
-        at: Time,
+        at: SimTime,
     ) -> Result<(Pid, u64), Errno> {
         let key = self.processes.get(&parent).ok_or(Errno::Killed)?.container;
         let child = self.start_process(key, Some(parent), program, descriptors, at)?;
@@ -40,7 +40,7 @@ impl Kernel {
         parent: Pid,
         line: &CommandLine,
         descriptors: Descriptors,
-        at: Time,
+        at: SimTime,
     ) -> Result<(Pid, u64), Errno> {
         self.spawn(parent, load(&line.words, &line.environment), descriptors, at)
     }
@@ -73,7 +73,7 @@ impl Kernel {
         parent: Option<Pid>,
         program: Box<dyn Program>,
         descriptors: Descriptors,
-        at: Time,
+        at: SimTime,
     ) -> Result<(Pid, u64), Errno> {
         if !self.containers.get(&key).is_some_and(|container| self.has_free_pid(container)) {
             return Err(Errno::CannotFork);
@@ -169,7 +169,7 @@ impl Kernel {
     }
 
     /// Sends a signal to a process.
-    pub(super) fn signal(&mut self, pid: Pid, signal: Signal) {
+    pub(super) fn signal(&mut self, pid: Pid, signal: SignalNumber) {
         if signal == SIGKILL {
             return self.kill(pid);
         }
@@ -194,7 +194,7 @@ impl Kernel {
     }
 
     /// Takes the signals that were delivered to a process.
-    pub(super) fn take_signals(&mut self, pid: Pid) -> Vec<Signal> {
+    pub(super) fn take_signals(&mut self, pid: Pid) -> Vec<SignalNumber> {
         self.processes.get_mut(&pid).map(|process| std::mem::take(&mut process.signals)).unwrap_or_default()
     }
 

@@ -5,7 +5,7 @@ use evictlab_rules::quantity::{KIB, MIB};
 use super::data::Data;
 use super::disk::BLOCK;
 use super::types::{DiskUse, LogLine, OutputStream};
-use crate::sim::Time;
+use crate::sim::SimTime;
 
 /// The number of lines and their bytes that trimming leaves; up to twice as many are stored. The
 /// size of the log counts all lines.
@@ -75,7 +75,7 @@ impl ContainerLog {
     }
 
     /// Appends data of one stream.
-    pub(super) fn write(&mut self, at: Time, stream: OutputStream, data: &Data) {
+    pub(super) fn write(&mut self, at: SimTime, stream: OutputStream, data: &Data) {
         match data {
             Data::Bytes(bytes) => {
                 for part in bytes.split_inclusive(|byte| *byte == b'\n') {
@@ -97,7 +97,7 @@ impl ContainerLog {
     }
 
     /// Appends text of which only the last byte may be a newline.
-    fn write_part(&mut self, at: Time, stream: OutputStream, part: &[u8]) {
+    fn write_part(&mut self, at: SimTime, stream: OutputStream, part: &[u8]) {
         let text = part.strip_suffix(b"\n");
         let mut line = std::mem::take(self.unfinished(stream));
         line.extend_from_slice(text.unwrap_or(part));
@@ -113,7 +113,7 @@ impl ContainerLog {
     }
 
     /// Writes unfinished lines when the container exits.
-    pub(super) fn flush(&mut self, at: Time) {
+    pub(super) fn flush(&mut self, at: SimTime) {
         for stream in [OutputStream::Stdout, OutputStream::Stderr] {
             let line = std::mem::take(self.unfinished(stream));
             if !line.is_empty() {
@@ -130,7 +130,7 @@ impl ContainerLog {
         }
     }
 
-    fn write_line(&mut self, at: Time, stream: OutputStream, text: &[u8], partial: bool) {
+    fn write_line(&mut self, at: SimTime, stream: OutputStream, text: &[u8], partial: bool) {
         self.size += text.len() as u64 + PREFIX;
         self.store(LogLine { at, stream, text: String::from_utf8_lossy(text).into_owned(), partial });
     }

@@ -9,7 +9,7 @@ use super::ids::Pid;
 
 /// The capacity of a pipe, in bytes. Linux has 64 KiB; more saves steps for bulk data.
 const CAPACITY: u64 = MIB;
-/// The longest line that a reader gets whole, in bytes.
+/// Maximum length of a line in bytes. [`Pipe::take_line`] drops the bytes of a longer line.
 const MAX_LINE: usize = MIB as usize;
 
 /// A pipe.
@@ -26,7 +26,7 @@ pub(super) struct Pipe {
 }
 
 impl Pipe {
-    /// Adds the data that there is room for; returns the rest.
+    /// Adds as much data as fits; returns the rest.
     pub(super) fn put(&mut self, data: Data) -> Option<Data> {
         let room = CAPACITY.saturating_sub(self.len);
         if room == 0 {
@@ -73,17 +73,17 @@ impl Pipe {
         Some(line)
     }
 
-    /// Returns whether nobody can read the pipe.
+    /// Returns whether all read ends are closed.
     pub(super) fn is_broken(&self) -> bool {
         self.readers == 0
     }
 
-    /// Returns whether nobody has the pipe open.
+    /// Returns whether all ends are closed.
     pub(super) fn is_closed(&self) -> bool {
         self.readers == 0 && self.writers == 0
     }
 
-    /// Returns whether the pipe is empty and nobody can write to it.
+    /// Returns whether the pipe is empty and all write ends are closed.
     pub(super) fn is_at_end(&self) -> bool {
         self.chunks.is_empty() && self.writers == 0
     }

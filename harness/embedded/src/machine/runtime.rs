@@ -18,7 +18,7 @@ use super::open_file::Target;
 use super::program::load_container;
 use super::types::{ContainerSpec, DiskUse, Mount, OutputStream};
 use crate::sim::Rng;
-use crate::sim::Time;
+use crate::sim::SimTime;
 
 /// The size of a pod's `/dev/shm`, containerd's default, in bytes.
 const SHM_SIZE: u64 = 64 * MIB;
@@ -64,7 +64,7 @@ impl Kernel {
     }
 
     /// Creates a container and starts its first process.
-    pub(super) fn start_container(&mut self, id: String, spec: ContainerSpec, now: Time, rng: &mut Rng) {
+    pub(super) fn start_container(&mut self, id: String, spec: ContainerSpec, now: SimTime, rng: &mut Rng) {
         self.advance_to(now);
         self.start_sandbox(&spec.pod);
         let program = load_container(&spec);

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::calibration;
-use super::signal::Signal;
-use crate::sim::Time;
+use super::signal::SignalNumber;
+use crate::sim::SimTime;
 
 /// The state of a process after a step.
 pub(super) enum StepOutcome {
     /// It runs again at this time.
-    RunAt(Time),
+    RunAt(SimTime),
     /// It runs again after an event: a signal, the exit of a child, data or room in a pipe.
     Wait,
     /// It exits with this status.
@@ -39,7 +39,7 @@ pub(super) enum SignalAction {
 impl SignalAction {
     /// Returns what a signal does to a program that does not handle it. The kernel ignores it for
     /// the init of a PID namespace (pid_namespaces(7)).
-    pub(super) fn default_for(signal: Signal, is_init: bool) -> Self {
+    pub(super) fn default_for(signal: SignalNumber, is_init: bool) -> Self {
         if is_init { Self::Ignore } else { Self::Exit(128 + i32::from(signal)) }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use evictlab_rules::quantity::KIB;
 
 use super::ids::ExecId;
-use crate::sim::Time;
+use crate::sim::SimTime;
 
 /// The ID of a container, unique on its node: 64 hexadecimal digits, without `containerd://`.
 pub type ContainerId = String;
@@ -138,7 +138,7 @@ pub(crate) enum MachineEvent {
         /// True if an OOM kill hit any process of the container. containerd reports `OOMKilled`.
         oom: bool,
         /// The time of the exit.
-        at: Time,
+        at: SimTime,
     },
     /// The OOM killer killed a process, and with `memory.oom.group` the others of its container:
     /// one event for each invocation. The container may still run.
@@ -152,7 +152,7 @@ pub(crate) enum MachineEvent {
         /// True if the root cgroup had no memory left, false if another one reached its limit.
         is_of_root: bool,
         /// The time of the kill.
-        at: Time,
+        at: SimTime,
     },
     /// A command in a container exited.
     ExecExited {
@@ -167,7 +167,7 @@ pub(crate) enum MachineEvent {
         /// The threshold, in bytes of usage.
         threshold: u64,
         /// The time of the crossing.
-        at: Time,
+        at: SimTime,
     },
 }
 
@@ -193,7 +193,7 @@ pub(crate) enum OutputStream {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LogLine {
     /// When it was written.
-    pub at: Time,
+    pub at: SimTime,
     /// Where it was written.
     pub stream: OutputStream,
     /// The text without the newline.

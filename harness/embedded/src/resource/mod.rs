@@ -11,6 +11,6 @@ mod yaml;
 pub(crate) use event::{Event, EventBody};
 pub use kind::Kind;
 pub(crate) use kind::Scope;
-pub(crate) use object::{ALL_CONTAINER_LISTS, CONTAINER_LISTS, ObjectExt, amount};
+pub(crate) use object::{ALL_CONTAINER_LISTS, ObjectExt, RESOURCE_CONTAINER_LISTS, amount};
 pub(crate) use pod_status::{Phase, PodStatus};
 pub(crate) use yaml::parse_yaml;

@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 /// Fields of a pod spec that list containers with resources.
-pub(crate) const CONTAINER_LISTS: [&str; 2] = ["containers", "initContainers"];
+pub(crate) const RESOURCE_CONTAINER_LISTS: [&str; 2] = ["containers", "initContainers"];
 /// All fields of a pod spec that list containers.
 pub(crate) const ALL_CONTAINER_LISTS: [&str; 3] = ["containers", "initContainers", "ephemeralContainers"];
 

@@ -8,4 +8,4 @@ pub(crate) use broadcast::{Broadcast, Subscription};
 pub(crate) use queue::{EventQueue, Sequence, Slot};
 pub(crate) use rand_chacha::ChaCha8Rng as Rng;
 pub(crate) use time::Epoch;
-pub use time::Time;
+pub use time::SimTime;

@@ -3,7 +3,7 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
-use super::time::Time;
+use super::time::SimTime;
 
 /// Number of events that were scheduled in all queues of a simulation. Orders events of the same
 /// time across queues.
@@ -14,7 +14,7 @@ pub(crate) struct Sequence(u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Slot {
     /// Time of the event.
-    pub time: Time,
+    pub time: SimTime,
     number: u64,
 }
 
@@ -33,7 +33,7 @@ struct Scheduled<E> {
 
 impl<E> EventQueue<E> {
     /// Adds an event after all events that are scheduled for the same time, in all queues.
-    pub(crate) fn schedule(&mut self, time: Time, event: E, sequence: &mut Sequence) {
+    pub(crate) fn schedule(&mut self, time: SimTime, event: E, sequence: &mut Sequence) {
         sequence.0 += 1;
         self.events.push(Reverse(Scheduled { slot: Slot { time, number: sequence.0 }, event }));
     }
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn orders_by_time_then_by_scheduling_across_queues() {
-        let (early, late) = (Time::ZERO, Time::after(Duration::from_secs(1)));
+        let (early, late) = (SimTime::ZERO, SimTime::from_start(Duration::from_secs(1)));
         let mut sequence = Sequence::default();
         let (mut one, mut other) = (EventQueue::default(), EventQueue::default());
         one.schedule(late, "third", &mut sequence);

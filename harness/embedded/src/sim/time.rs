@@ -1,6 +1,6 @@
 //! Simulated time.
 
-use std::ops::{Add, Sub};
+use std::ops::Add;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
@@ -8,15 +8,15 @@ use k8s_openapi::apimachinery::pkg::apis::meta;
 
 /// Time since the start of the cluster, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Time(u64);
+pub struct SimTime(u64);
 
-impl Time {
+impl SimTime {
     /// Start of the cluster.
     pub const ZERO: Self = Self(0);
 
     /// Returns the time at a distance from the start; the last one if it is later.
-    pub fn after(since: Duration) -> Self {
-        Self(u64::try_from(since.as_micros()).unwrap_or(u64::MAX))
+    pub fn from_start(elapsed: Duration) -> Self {
+        Self(u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX))
     }
 
     /// Returns the time since the start.
@@ -30,20 +30,12 @@ impl Time {
     }
 }
 
-impl Add<Duration> for Time {
+impl Add<Duration> for SimTime {
     type Output = Self;
 
     /// Returns the last time if the sum is later.
     fn add(self, by: Duration) -> Self {
-        Self(self.0.saturating_add(Self::after(by).0))
-    }
-}
-
-impl Sub for Time {
-    type Output = Duration;
-
-    fn sub(self, earlier: Self) -> Duration {
-        self.since(earlier)
+        Self(self.0.saturating_add(Self::from_start(by).0))
     }
 }
 
@@ -53,24 +45,24 @@ pub(crate) struct Epoch(pub Timestamp);
 
 impl Epoch {
     /// Returns the calendar time.
-    pub(crate) fn at(self, time: Time) -> Timestamp {
+    pub(crate) fn at(self, time: SimTime) -> Timestamp {
         let since = SignedDuration::try_from(time.since_start()).unwrap_or(SignedDuration::MAX);
         self.0.checked_add(since).unwrap_or(Timestamp::MAX)
     }
 
     /// Returns the calendar time as `metav1.Time`, with whole seconds.
-    pub(crate) fn meta_time(self, time: Time) -> meta::v1::Time {
+    pub(crate) fn meta_time(self, time: SimTime) -> meta::v1::Time {
         let seconds = Timestamp::from_second(self.at(time).as_second());
         meta::v1::Time(seconds.unwrap_or(Timestamp::MAX))
     }
 
     /// Formats a time as `metav1.Time`, with whole seconds: `2026-01-01T00:00:00Z`.
-    pub(crate) fn seconds(self, time: Time) -> String {
+    pub(crate) fn rfc3339_seconds(self, time: SimTime) -> String {
         self.at(time).strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
     }
 
     /// Returns the calendar time as `metav1.MicroTime`.
-    pub(crate) fn micro_time(self, time: Time) -> meta::v1::MicroTime {
+    pub(crate) fn micro_time(self, time: SimTime) -> meta::v1::MicroTime {
         meta::v1::MicroTime(self.at(time))
     }
 }
@@ -83,8 +75,8 @@ mod tests {
     fn time_ends_at_its_maximum() {
         // The microseconds do not fit: a cast would return 0.
         let long = Duration::from_secs(1 << 58);
-        assert_eq!(Time::after(long), Time(u64::MAX));
-        assert_eq!(Time(1) + long, Time(u64::MAX));
-        assert_eq!(Time(1) + Duration::from_secs(1), Time(1_000_001));
+        assert_eq!(SimTime::from_start(long), SimTime(u64::MAX));
+        assert_eq!(SimTime(1) + long, SimTime(u64::MAX));
+        assert_eq!(SimTime(1) + Duration::from_secs(1), SimTime(1_000_001));
     }
 }

@@ -6,9 +6,9 @@ use serde_json::Value;
 
 use crate::resource::Kind;
 
-/// Kind of a change.
+/// Type of a change, as in watch events (`watch.EventType`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ChangeKind {
+pub(crate) enum WatchEventType {
     /// The object was created.
     Added,
     /// The object was updated.
@@ -19,11 +19,11 @@ pub(crate) enum ChangeKind {
 
 /// Change of an object.
 #[derive(Clone, Debug)]
-pub(crate) struct Change {
+pub(crate) struct ObjectChange {
     /// Version of the store after the change.
     pub version: u64,
-    /// Kind of the change.
-    pub change_kind: ChangeKind,
+    /// Type of the change.
+    pub event_type: WatchEventType,
     /// Kind of the object.
     pub kind: Kind,
     /// State after the change. For a removed object: the last state, with the version of the

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::change::{Change, ChangeKind};
+use super::change::{ObjectChange, WatchEventType};
 use crate::resource::{Kind, ObjectExt};
 
 /// Namespace, empty for cluster-scoped kinds, and name of an object.
@@ -41,10 +41,10 @@ impl Index {
     }
 
     /// Applies a change of an object with a key.
-    pub(super) fn update(&mut self, (namespace, name): (&str, &str), change: &Change) {
+    pub(super) fn update(&mut self, (namespace, name): (&str, &str), change: &ObjectChange) {
         let key = || (namespace.to_owned(), name.to_owned());
         let before = change.before.as_deref();
-        let after = Some(&*change.object).filter(|_| change.change_kind != ChangeKind::Deleted);
+        let after = Some(&*change.object).filter(|_| change.event_type != WatchEventType::Deleted);
         match change.kind {
             Kind::Pod => {
                 let node = |pod: &Value| Some(pod.node_name().to_owned()).filter(|node| !node.is_empty());
@@ -110,14 +110,14 @@ mod tests {
         let mut last: BTreeMap<&str, Arc<Value>> = BTreeMap::new();
         let mut apply = |index: &mut Index, kind: Kind, name: &'static str, object: Option<Value>| {
             let before = last.remove(name);
-            let (change_kind, object) = match object {
-                Some(object) => (ChangeKind::Modified, Arc::new(object)),
-                None => (ChangeKind::Deleted, before.clone().unwrap()),
+            let (event_type, object) = match object {
+                Some(object) => (WatchEventType::Modified, Arc::new(object)),
+                None => (WatchEventType::Deleted, before.clone().unwrap()),
             };
-            if change_kind == ChangeKind::Modified {
+            if event_type == WatchEventType::Modified {
                 last.insert(name, object.clone());
             }
-            index.update(("ns", name), &Change { version: 1, change_kind, kind, object, before });
+            index.update(("ns", name), &ObjectChange { version: 1, event_type, kind, object, before });
         };
         let pod = |node: &str, owners: &[&str]| {
             let owners: Vec<Value> = owners.iter().map(|uid| json!({"uid": uid})).collect();

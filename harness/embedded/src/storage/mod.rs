@@ -5,6 +5,6 @@ mod index;
 mod store;
 mod watch_channel;
 
-pub(crate) use change::{Change, ChangeKind};
+pub(crate) use change::{ObjectChange, WatchEventType};
 pub(crate) use store::{SAFE_LETTERS, Store, StoreError};
 pub(crate) use watch_channel::WatchChannel;

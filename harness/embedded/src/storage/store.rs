@@ -8,11 +8,11 @@ use rand::RngExt;
 use rand_chacha::rand_core::SeedableRng;
 use serde_json::{Value, json};
 
-use super::change::{Change, ChangeKind};
+use super::change::{ObjectChange, WatchEventType};
 use super::index::Index;
 use super::watch_channel::WatchChannel;
 use crate::resource::{Kind, ObjectExt, Scope};
-use crate::sim::{Epoch, Rng, Time};
+use crate::sim::{Epoch, Rng, SimTime};
 
 /// Number of changes that new watches can resume from.
 const HISTORY: usize = 512;
@@ -46,7 +46,7 @@ pub(crate) struct Store {
     objects: BTreeMap<Kind, BTreeMap<String, BTreeMap<String, Arc<Value>>>>,
     index: Index,
     version: u64,
-    history: VecDeque<Change>,
+    history: VecDeque<ObjectChange>,
     rng: Rng,
     channels: BTreeMap<Kind, Vec<Weak<WatchChannel>>>,
 }
@@ -124,7 +124,7 @@ impl Store {
         &mut self,
         kind: Kind,
         mut object: Value,
-        now: Time,
+        now: SimTime,
     ) -> Result<Arc<Value>, StoreError> {
         let (name, version) = kind.names();
         object.write("kind", name);
@@ -187,9 +187,9 @@ impl Store {
         let mut last = Value::clone(&old);
         last.metadata_mut().write("resourceVersion", self.version.to_string());
         let last = Arc::new(last);
-        self.remember(Change {
+        self.remember(ObjectChange {
             version: self.version,
-            change_kind: ChangeKind::Deleted,
+            event_type: WatchEventType::Deleted,
             kind,
             object: last.clone(),
             before: Some(old),
@@ -198,7 +198,7 @@ impl Store {
     }
 
     /// Returns the changes after a version, in order.
-    pub(crate) fn since(&self, version: u64) -> Result<impl Iterator<Item = &Change>, ResourceExpired> {
+    pub(crate) fn since(&self, version: u64) -> Result<impl Iterator<Item = &ObjectChange>, ResourceExpired> {
         let oldest = self.history.front().map_or(self.version, |change| change.version - 1);
         if version < oldest {
             return Err(ResourceExpired { oldest });
@@ -241,12 +241,18 @@ impl Store {
         let (namespace, name) = key(kind, &object);
         let all = self.objects.entry(kind).or_default();
         all.entry(namespace.to_owned()).or_default().insert(name.to_owned(), object.clone());
-        let change_kind = if before.is_some() { ChangeKind::Modified } else { ChangeKind::Added };
-        self.remember(Change { version: self.version, change_kind, kind, object: object.clone(), before });
+        let event_type = if before.is_some() { WatchEventType::Modified } else { WatchEventType::Added };
+        self.remember(ObjectChange {
+            version: self.version,
+            event_type,
+            kind,
+            object: object.clone(),
+            before,
+        });
         object
     }
 
-    fn remember(&mut self, change: Change) {
+    fn remember(&mut self, change: ObjectChange) {
         let (namespace, name) = key(change.kind, &change.object);
         self.index.update((namespace, name), &change);
         if let Some(channels) = self.channels.get_mut(&change.kind) {

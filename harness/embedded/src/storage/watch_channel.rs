@@ -4,7 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-use super::change::Change;
+use super::change::ObjectChange;
 
 /// Maximum number of pending changes. A slower receiver must list again.
 const MAX_PENDING: usize = 10_000;
@@ -19,7 +19,7 @@ pub(crate) struct WatchChannel {
 
 #[derive(Debug, Default)]
 struct Pending {
-    changes: Vec<Change>,
+    changes: Vec<ObjectChange>,
     expired: bool,
 }
 
@@ -29,7 +29,7 @@ impl WatchChannel {
     }
 
     /// Sends a change of a namespace, if the channel covers the namespace.
-    pub(super) fn send(&self, namespace: &str, change: &Change) {
+    pub(super) fn send(&self, namespace: &str, change: &ObjectChange) {
         if self.namespace.as_ref().is_some_and(|watched| watched != namespace) {
             return;
         }
@@ -50,7 +50,7 @@ impl WatchChannel {
     }
 
     /// Returns the changes since the last call, in order; `None` after the history was dropped.
-    pub(crate) fn take(&self) -> Option<Vec<Change>> {
+    pub(crate) fn take(&self) -> Option<Vec<ObjectChange>> {
         let mut pending = self.pending();
         (!pending.expired).then(|| std::mem::take(&mut pending.changes))
     }
@@ -73,13 +73,18 @@ mod tests {
 
     use super::*;
     use crate::resource::Kind;
-    use crate::storage::ChangeKind;
+    use crate::storage::WatchEventType;
 
     #[test]
     fn a_receiver_that_does_not_read_expires() {
         let object = Arc::new(Value::Null);
-        let change =
-            Change { version: 1, change_kind: ChangeKind::Added, kind: Kind::Pod, object, before: None };
+        let change = ObjectChange {
+            version: 1,
+            event_type: WatchEventType::Added,
+            kind: Kind::Pod,
+            object,
+            before: None,
+        };
         let channel = WatchChannel::new(None);
         let send = |count: usize| (0..count).for_each(|_| channel.send("default", &change));
         send(MAX_PENDING);

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use crate::FaultScope;
 use crate::resource::Kind;
-use crate::sim::Time;
+use crate::sim::SimTime;
 use crate::simulation::Simulation;
-use crate::{CgroupVersion, Housekeeping, NodeOptions, Options};
+use crate::{CgroupVersion, ClusterOptions, Housekeeping, NodeOptions};
 use evictlab_fault::Fault;
 use evictlab_rules::KubeletVersion;
 use serde_json::{Value, json};
@@ -26,11 +26,11 @@ impl Lab {
     fn seeded(minor: u32, cgroup: CgroupVersion, seed: u64) -> Self {
         let node = NodeOptions { cgroup, ..NodeOptions::new("n1", KubeletVersion::from_minor(minor)) };
         let epoch = "2026-01-01T00:00:00Z".parse().unwrap();
-        let options = Options::new(seed, epoch, vec![node]);
+        let options = ClusterOptions::new(seed, epoch, vec![node]);
         let mut simulation = Simulation::new(options).unwrap();
         for name in ["default", "kube-system", "test"] {
             let namespace = json!({"metadata": {"name": name}, "status": {"phase": "Active"}});
-            let _exists = simulation.store.create(Kind::Namespace, namespace, Time::ZERO);
+            let _exists = simulation.store.create(Kind::Namespace, namespace, SimTime::ZERO);
         }
         let mut lab = Self { simulation };
         lab.seconds(10.0);
@@ -63,7 +63,7 @@ impl Lab {
     }
 
     /// Runs until a condition holds, for at most `seconds`; returns the time.
-    fn until(&mut self, seconds: u64, so: impl Fn(&Self) -> bool) -> Time {
+    fn until(&mut self, seconds: u64, so: impl Fn(&Self) -> bool) -> SimTime {
         let end = self.simulation.now + Duration::from_secs(seconds);
         while !so(self) {
             assert!(self.simulation.now < end, "it is not so after {seconds} s: {:#?}", self.log());
@@ -125,7 +125,7 @@ impl Lab {
 
     /// Returns the log without times and process ids.
     fn log(&self) -> Vec<String> {
-        let lines = self.simulation.nodes["n1"].kubelet.log.since(Time::ZERO);
+        let lines = self.simulation.nodes["n1"].kubelet.log.since(SimTime::ZERO);
         lines.filter_map(|line| Some(line.split_once(' ')?.1[16..].trim().to_owned())).collect()
     }
 
@@ -560,7 +560,7 @@ fn same_seed_makes_same_run() {
             lab.seconds(0.5);
             all += &lab.summary().to_string();
         }
-        for line in lab.simulation.nodes["n1"].kubelet.log.since(Time::ZERO) {
+        for line in lab.simulation.nodes["n1"].kubelet.log.since(SimTime::ZERO) {
             all += line;
         }
         all

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use crate::machine::Imagefs;
 use crate::resource::Kind;
-use crate::sim::Time;
+use crate::sim::SimTime;
 use crate::simulation::Simulation;
-use crate::{Housekeeping, NodeOptions, Options};
+use crate::{ClusterOptions, Housekeeping, NodeOptions};
 use evictlab_rules::KubeletVersion;
 use serde_json::{Value, json};
 
@@ -23,10 +23,10 @@ impl Lab {
     fn new(minor: u32) -> Self {
         let node = NodeOptions::new("n1", KubeletVersion::from_minor(minor));
         let epoch = "2026-01-01T00:00:00Z".parse().unwrap();
-        let mut simulation = Simulation::new(Options::new(5, epoch, vec![node])).unwrap();
+        let mut simulation = Simulation::new(ClusterOptions::new(5, epoch, vec![node])).unwrap();
         for name in ["default", "kube-system"] {
             let namespace = json!({"metadata": {"name": name}, "status": {"phase": "Active"}});
-            let _exists = simulation.store.create(Kind::Namespace, namespace, Time::ZERO);
+            let _exists = simulation.store.create(Kind::Namespace, namespace, SimTime::ZERO);
         }
         let mut lab = Self { simulation };
         lab.seconds(10);
@@ -79,7 +79,7 @@ impl Lab {
     }
 
     /// Number of log lines since a time that contain a text.
-    fn count(&self, since: Time, text: &str) -> usize {
+    fn count(&self, since: SimTime, text: &str) -> usize {
         self.simulation.nodes["n1"].kubelet.log.since(since).filter(|line| line.contains(text)).count()
     }
 
@@ -165,7 +165,7 @@ fn deleted_images_return_with_the_original_file_system() {
     );
     lab.seconds(15);
     assert!(!lab.has(COREDNS) && !lab.has(LOADED));
-    assert_eq!(lab.count(Time::ZERO, "able to reduce resource pressure without evicting"), 1);
+    assert_eq!(lab.count(SimTime::ZERO, "able to reduce resource pressure without evicting"), 1);
     lab.set_imagefs(None);
     assert!(lab.has(COREDNS) && !lab.has(LOADED));
     lab.tune(json!({}));

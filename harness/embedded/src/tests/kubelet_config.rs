@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use crate::kubelet::http::Answer;
 use crate::resource::Kind;
-use crate::sim::Time;
+use crate::sim::SimTime;
 use crate::simulation::Simulation;
-use crate::{CgroupVersion, Housekeeping, NodeOptions, Options};
+use crate::{CgroupVersion, ClusterOptions, Housekeeping, NodeOptions};
 use evictlab_rules::KubeletVersion;
 use serde_json::{Value, json};
 
@@ -18,11 +18,11 @@ impl Lab {
     fn new(minor: u32, cgroup: CgroupVersion) -> Self {
         let node = NodeOptions { cgroup, ..NodeOptions::new("n1", KubeletVersion::from_minor(minor)) };
         let epoch = "2026-01-01T00:00:00Z".parse().unwrap();
-        let options = Options::new(3, epoch, vec![node]);
+        let options = ClusterOptions::new(3, epoch, vec![node]);
         let mut simulation = Simulation::new(options).unwrap();
         // Namespace of node events.
         let namespace = json!({"metadata": {"name": "default"}, "status": {"phase": "Active"}});
-        let _exists = simulation.store.create(Kind::Namespace, namespace, Time::ZERO);
+        let _exists = simulation.store.create(Kind::Namespace, namespace, SimTime::ZERO);
         Self { simulation }
     }
 
@@ -57,7 +57,7 @@ impl Lab {
     }
 
     fn log(&self) -> Vec<String> {
-        self.simulation.nodes["n1"].kubelet.log.since(Time::ZERO).map(str::to_owned).collect()
+        self.simulation.nodes["n1"].kubelet.log.since(SimTime::ZERO).map(str::to_owned).collect()
     }
 }
 

@@ -88,7 +88,7 @@ impl Figure {
         Self { figure: figure.into(), unit, at_most, measured, note, growth: Vec::new() }
     }
 
-    /// Returns true if the target is reached; `None` without a value.
+    /// Returns whether the target is reached; `None` without a value.
     pub fn reached(&self) -> Option<bool> {
         self.measured.map(|measured| measured <= self.at_most)
     }

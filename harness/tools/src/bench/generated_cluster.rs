@@ -101,9 +101,9 @@ impl Objects {
             return Body::from_stream(stream::pending::<io::Result<Vec<u8>>>()).into_response();
         }
         let number = |name: &str| parameter(name).and_then(|value| value.parse().ok());
-        let page = (number("continue").unwrap_or(0), number("limit"));
+        let (start, limit) = (number("continue").unwrap_or(0), number("limit"));
         match uri.path().strip_prefix("/api/v1/").unwrap_or_default() {
-            "nodes" => list("NodeList", self.nodes, page, |nth| fill(&self.node, &node_name(nth), 0)),
+            "nodes" => list("NodeList", self.nodes, start, limit, |nth| fill(&self.node, &node_name(nth), 0)),
             "pods" => {
                 let on =
                     parameter("fieldSelector").and_then(|selector| selector.strip_prefix("spec.nodeName%3D"));
@@ -111,12 +111,12 @@ impl Objects {
                     Some(node) => (node_number(node) * self.pods_per_node, self.pods_per_node),
                     None => (0, self.nodes * self.pods_per_node),
                 };
-                list("PodList", count, page, |nth| {
+                list("PodList", count, start, limit, |nth| {
                     self.listed_pods.fetch_add(1, Ordering::Relaxed);
                     fill(&self.pod, &node_name((first + nth) / self.pods_per_node), first + nth)
                 })
             }
-            "events" => list("EventList", 0, page, |_| String::new()),
+            "events" => list("EventList", 0, start, limit, |_| String::new()),
             path => match path.strip_prefix("nodes/").and_then(|path| path.split_once("/proxy/")) {
                 Some((node, "stats/summary")) => self.summary(node),
                 Some((_, "configz")) => answer(StatusCode::OK, config().to_string()),
@@ -138,7 +138,8 @@ impl Objects {
 fn list(
     kind: &str,
     count: usize,
-    (start, limit): (usize, Option<usize>),
+    start: usize,
+    limit: Option<usize>,
     item: impl Fn(usize) -> String,
 ) -> Response {
     let end = limit.map_or(count, |limit| count.min(start + limit));

@@ -87,7 +87,7 @@ impl KindBench {
     ) -> Result<Vec<Figure>, BenchError> {
         let run = new_run_id();
         let name = format!("evictlab-bench-{run}");
-        let work = self.measure_on_cluster((&run, &name), log, interrupt, progress);
+        let work = self.measure_on_cluster(&run, &name, log, interrupt, progress);
         // The cluster is deleted even after a panic.
         let result = AssertUnwindSafe(work).catch_unwind().await;
         if interrupt.reports_only.is_cancelled() {
@@ -105,7 +105,8 @@ impl KindBench {
 
     async fn measure_on_cluster(
         &self,
-        (run, name): (&str, &str),
+        run: &str,
+        name: &str,
         log: Box<dyn Report>,
         interrupt: &Interrupt,
         progress: &dyn Fn(&str),
@@ -120,7 +121,7 @@ impl KindBench {
         let steps = ClusterProgress { step: progress, warning: &warning };
         let cluster = Cluster::create(&self.docker, &self.state, new, &interrupt.stop, steps).await?;
         let creation = began.elapsed().as_secs_f64();
-        let times = self.measure_run((run, name), log, interrupt).await?;
+        let times = self.measure_run(run, name, log, interrupt).await?;
         if interrupt.stop.is_cancelled() {
             return Err(BenchError::Interrupted);
         }
@@ -136,7 +137,8 @@ impl KindBench {
     /// Runs the case on the cluster.
     async fn measure_run(
         &self,
-        (run, name): (&str, &str),
+        run: &str,
+        name: &str,
         log: Box<dyn Report>,
         interrupt: &Interrupt,
     ) -> Result<RunTimes, BenchError> {
@@ -185,7 +187,7 @@ impl KindBench {
         let seconds = |at_most| Target { unit: Unit::Seconds, at_most };
         vec![
             self.run_figure(measurements, reason),
-            Figure::from_values(verdict.0, seconds(verdict.1), &times.verdicts, reason),
+            Figure::from_values(verdict.0, seconds(verdict.1), &times.verdict_seconds, reason),
             Figure::from_values("configuring a node", seconds(2.0), configured, "no node was configured"),
             Figure::from_values("restoring a node", seconds(2.0), restored, "no node was restored"),
             self.cpu_figure(times),
@@ -195,7 +197,7 @@ impl KindBench {
     /// Returns the duration of a whole run with its cluster.
     fn run_figure(&self, measurements: &Measurements, reason: &str) -> Figure {
         let Measurements { creation, deletion, times, .. } = measurements;
-        let first_attempt = times.first_attempt.filter(|_| times.invalid.is_empty());
+        let first_attempt = times.first_attempt_seconds.filter(|_| times.invalid.is_empty());
         Figure {
             figure: format!(
                 "`evictlab run`, one memory case, {} kubelets, with creation and deletion of the cluster",
@@ -216,7 +218,8 @@ impl KindBench {
 
     /// Returns the CPU usage of this process while cases are observed.
     fn cpu_figure(&self, times: &RunTimes) -> Figure {
-        let cpu = times.cpu.filter(|_| times.observed > 0.0).map(|cpu| 100.0 * cpu / times.observed);
+        let cpu = times.cpu_seconds.filter(|_| times.observed_seconds > 0.0);
+        let cpu = cpu.map(|cpu| 100.0 * cpu / times.observed_seconds);
         let nodes = self.group.kubelets.len();
         Figure {
             figure: "CPU usage of the harness while waiting".to_owned(),
@@ -224,7 +227,9 @@ impl KindBench {
             at_most: 2.0,
             measured: cpu,
             note: match cpu {
-                Some(_) => format!("over {:.0} s of observing {nodes} nodes in parallel", times.observed),
+                Some(_) => {
+                    format!("over {:.0} s of observing {nodes} nodes in parallel", times.observed_seconds)
+                }
                 None => "no /proc/self/stat on this system, or no case was observed".to_owned(),
             },
             growth: Vec::new(),

@@ -8,18 +8,18 @@ use jiff::Timestamp;
 use evictlab_judge::Phase;
 use evictlab_report::{CaseId, Report, ReportError, RunEvent, RunEventKind, RunState};
 
-/// Durations of a run, in seconds.
+/// Durations of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct RunTimes {
     /// From the start of the run until every case of the first attempt ended; `None` if a case did
     /// not evict its pods.
-    pub first_attempt: Option<f64>,
+    pub first_attempt_seconds: Option<f64>,
     /// From the creation of the pods to the verdict, for each case that evicted its pods.
-    pub verdicts: Vec<f64>,
+    pub verdict_seconds: Vec<f64>,
     /// Time in which at least one case was observed.
-    pub observed: f64,
+    pub observed_seconds: f64,
     /// CPU time of this process in that time; `None` if the system does not report it.
-    pub cpu: Option<f64>,
+    pub cpu_seconds: Option<f64>,
     /// Cases that did not evict their pods, with the reason.
     pub invalid: Vec<String>,
 }
@@ -27,12 +27,15 @@ pub(crate) struct RunTimes {
 /// Measures the times of a run.
 pub(crate) struct RunTimer {
     times: Arc<Mutex<RunTimes>>,
-    cpu: fn() -> Option<f64>,
+    /// Returns the CPU time of this process in seconds.
+    cpu_clock: fn() -> Option<f64>,
     started: Option<Timestamp>,
-    watching: HashMap<CaseId, Timestamp>,
-    /// Start of the observation of any case, and the CPU time at that point.
-    since: Option<(Timestamp, Option<f64>)>,
-    ended: HashMap<CaseId, f64>,
+    /// Starts of the observations of cases that are observed now.
+    observation_starts: HashMap<CaseId, Timestamp>,
+    /// Time since which at least one case is observed, and the CPU time at that point.
+    observed_since: Option<(Timestamp, Option<f64>)>,
+    /// Durations of the observations of cases that have not ended.
+    observation_seconds: HashMap<CaseId, f64>,
 }
 
 impl RunTimer {
@@ -41,15 +44,15 @@ impl RunTimer {
         Self::with_cpu_clock(process_cpu_seconds)
     }
 
-    fn with_cpu_clock(cpu: fn() -> Option<f64>) -> (Self, Arc<Mutex<RunTimes>>) {
-        let times = Arc::new(Mutex::new(RunTimes { cpu: Some(0.0), ..RunTimes::default() }));
+    fn with_cpu_clock(cpu_clock: fn() -> Option<f64>) -> (Self, Arc<Mutex<RunTimes>>) {
+        let times = Arc::new(Mutex::new(RunTimes { cpu_seconds: Some(0.0), ..RunTimes::default() }));
         let timer = Self {
             times: Arc::clone(&times),
-            cpu,
+            cpu_clock,
             started: None,
-            watching: HashMap::new(),
-            since: None,
-            ended: HashMap::new(),
+            observation_starts: HashMap::new(),
+            observed_since: None,
+            observation_seconds: HashMap::new(),
         };
         (timer, times)
     }
@@ -60,20 +63,21 @@ impl RunTimer {
 
     /// Starts the observation of a case: the step precedes the creation of the pods.
     fn begin(&mut self, id: &CaseId, at: Timestamp) {
-        self.watching.entry(id.clone()).or_insert(at);
-        let cpu = self.cpu;
-        self.since.get_or_insert_with(|| (at, cpu()));
+        self.observation_starts.entry(id.clone()).or_insert(at);
+        let cpu_clock = self.cpu_clock;
+        self.observed_since.get_or_insert_with(|| (at, cpu_clock()));
     }
 
     /// Ends the observation of a case, with or without a verdict.
     fn end(&mut self, id: &CaseId, at: Timestamp) {
-        let Some(began) = self.watching.remove(id) else { return };
-        self.ended.insert(id.clone(), seconds(began, at));
-        if let Some((since, cpu)) = self.since.take_if(|_| self.watching.is_empty()) {
-            let used = (self.cpu)().zip(cpu).map(|(now, then)| now - then);
+        let Some(began) = self.observation_starts.remove(id) else { return };
+        self.observation_seconds.insert(id.clone(), seconds(began, at));
+        if let Some((since, cpu_before)) = self.observed_since.take_if(|_| self.observation_starts.is_empty())
+        {
+            let used = (self.cpu_clock)().zip(cpu_before).map(|(now, before)| now - before);
             self.update(|times| {
-                times.observed += seconds(since, at);
-                times.cpu = times.cpu.zip(used).map(|(sum, used)| sum + used);
+                times.observed_seconds += seconds(since, at);
+                times.cpu_seconds = times.cpu_seconds.zip(used).map(|(sum, used)| sum + used);
             });
         }
     }
@@ -92,13 +96,13 @@ impl Report for RunTimer {
             RunEventKind::CaseEnded { id, evidence, result, .. } => {
                 self.end(id, event.at);
                 let evicted = evidence.as_ref().is_some_and(|seen| seen.seconds_to_outcome.is_some());
-                let verdict = self.ended.remove(id).filter(|_| evicted);
+                let verdict = self.observation_seconds.remove(id).filter(|_| evicted);
                 let total = self.started.map(|started| seconds(started, event.at));
                 self.update(|times| match verdict {
                     Some(verdict) => {
-                        times.verdicts.push(verdict);
+                        times.verdict_seconds.push(verdict);
                         if id.attempt == 1 {
-                            times.first_attempt = total;
+                            times.first_attempt_seconds = total;
                         }
                     }
                     None => times.invalid.push(format!(
@@ -203,10 +207,10 @@ mod tests {
             timer.on_event(&RunEvent { at, kind }, &RunState::default()).unwrap();
         }
         let expected = RunTimes {
-            first_attempt: Some(25.0),
-            verdicts: vec![8.0, 12.0],
-            observed: 14.0 + 5.0,
-            cpu: Some(0.0),
+            first_attempt_seconds: Some(25.0),
+            verdict_seconds: vec![8.0, 12.0],
+            observed_seconds: 14.0 + 5.0,
+            cpu_seconds: Some(0.0),
             invalid: vec!["c on a: why".to_owned()],
         };
         assert_eq!(*times.lock().unwrap(), expected);

@@ -13,4 +13,4 @@ pub use kubelet_verdicts::KubeletVerdicts;
 pub use render::render;
 pub use result::BisectResult;
 pub use search::{CandidateState, KubeletSearch, KubeletSearchOutcome, ProbeOutcome};
-pub use search_range::{OrderError, SearchRange, ordered};
+pub use search_range::{SearchRange, SearchRangeError};

@@ -95,7 +95,7 @@ fn sentence(search: &KubeletSearch, outcome: &KubeletSearchOutcome, case: &str) 
     }
 }
 
-/// Returns true if minor versions between a candidate and the next one are not candidates.
+/// Returns whether minor versions between a candidate and the next one are not candidates.
 fn skips_minors(range: &SearchRange, index: usize) -> bool {
     let minor = |index: usize| range.candidates[index].version.minor;
     minor(index + 1) > minor(index) + 1
@@ -106,12 +106,13 @@ mod tests {
     use super::*;
     use crate::bisect::candidate::BisectTerm;
     use crate::bisect::search::tests::{binary, release};
-    use crate::bisect::search_range::ordered;
+    use crate::bisect::search_range::SearchRange;
 
     #[test]
     fn renders_every_kubelet_and_the_result() {
         let between = ["v1.31.14", "v1.32.13", "v1.33.1", "v1.36.2"].map(release).to_vec();
-        let range = ordered(binary("./kubelet", "v1.37.0"), release("v1.31.14"), between).unwrap();
+        let range =
+            SearchRange::between(binary("./kubelet", "v1.37.0"), release("v1.31.14"), between).unwrap();
         let mut search = KubeletSearch::new(range);
         let answered = |outcome| CandidateState::Tested { outcome, cluster: 1 };
         search.states[0] = answered(ProbeOutcome::Conclusive(BisectTerm::Bad, "reproduced".to_owned()));

@@ -185,7 +185,7 @@ impl KubeletSearch {
         all.split_off(indices.len())
     }
 
-    /// Returns true if a candidate can share a cluster with the others: the API server has the
+    /// Returns whether a candidate can share a cluster with the others: the API server has the
     /// newest version and supports only kubelets that are up to `MAX_KUBELET_SKEW` minors older.
     fn can_share(&self, indices: &[usize], another: usize) -> bool {
         let minor = |index: usize| self.range.candidates[index].version.minor;
@@ -230,7 +230,7 @@ pub(super) mod tests {
     use futures::FutureExt;
 
     use super::*;
-    use crate::bisect::search_range::ordered;
+    use crate::bisect::search_range::SearchRange;
 
     pub(crate) fn release(version: &str) -> KubeletCandidate {
         KubeletCandidate {
@@ -247,7 +247,7 @@ pub(super) mod tests {
     fn range(versions: &[&str]) -> SearchRange {
         let ends = [versions[0], versions[versions.len() - 1]].map(release);
         let [old, new] = ends;
-        ordered(new, old, versions.iter().map(|version| release(version)).collect()).unwrap()
+        SearchRange::between(new, old, versions.iter().map(|version| release(version)).collect()).unwrap()
     }
 
     /// Runs a search. `bad` returns whether a kubelet is bad, `None` for an inconclusive one.
@@ -315,7 +315,7 @@ pub(super) mod tests {
     #[test]
     fn tests_five_kubelets_of_one_minor_per_cluster() {
         let all: Vec<KubeletCandidate> = (0..30).map(|n| binary(&format!("./{n:02}"), "v1.33.0")).collect();
-        let range = ordered(all[29].clone(), all[0].clone(), all).unwrap();
+        let range = SearchRange::between(all[29].clone(), all[0].clone(), all).unwrap();
         let (outcome, clusters) = run_search(range, |name| Some(name < "./17"));
         assert_eq!(outcome, KubeletSearchOutcome::Found { last_old: 16, first_new: 17 });
         assert!(clusters.len() <= 2 && clusters.iter().all(|cluster| cluster.len() <= 5), "{clusters:?}");

@@ -14,6 +14,42 @@ pub struct SearchRange {
 }
 
 impl SearchRange {
+    /// Returns the range from the good to the bad kubelet, or vice versa. `candidates` may contain
+    /// the ends; it orders kubelets of the same version from old to new.
+    ///
+    /// # Errors
+    ///
+    /// Two candidates cannot be ordered, or the ends are equal.
+    pub fn between(
+        good: KubeletCandidate,
+        bad: KubeletCandidate,
+        candidates: Vec<KubeletCandidate>,
+    ) -> Result<Self, SearchRangeError> {
+        if good.name == bad.name {
+            return Err(SearchRangeError::SameKubelet(good.name));
+        }
+        let mut all = candidates;
+        for end in [&good, &bad] {
+            if all.iter().all(|other| other.name != end.name) {
+                // A kubelet that is not in the list is placed by its version.
+                if let Some(other) =
+                    all.iter().find(|other| other.version.cmp_precedence(&end.version) == Ordering::Equal)
+                {
+                    return Err(same_version(other, end));
+                }
+                all.push(end.clone());
+            }
+        }
+        // The sort is stable: kubelets of one version keep their order.
+        all.sort_by(|one, other| one.version.cmp_precedence(&other.version));
+        let index =
+            |end: &KubeletCandidate| all.iter().position(|other| other.name == end.name).unwrap_or_default();
+        let (good_at, bad_at) = (index(&good), index(&bad));
+        let old_term = if good_at < bad_at { BisectTerm::Good } else { BisectTerm::Bad };
+        let candidates = all[good_at.min(bad_at)..=good_at.max(bad_at)].to_vec();
+        Ok(Self { candidates, old_term })
+    }
+
     /// Returns the given term of the newest kubelet.
     pub fn new_term(&self) -> BisectTerm {
         self.old_term.opposite()
@@ -22,7 +58,7 @@ impl SearchRange {
 
 /// Kubelets that do not form a range.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum OrderError {
+pub enum SearchRangeError {
     /// Two kubelets have the same version.
     #[error(
         "failed to order {0} and {1}: both are version {2}\nhelp: list the kubelets from old to new with --kubelet {0},…,{1}"
@@ -35,44 +71,8 @@ pub enum OrderError {
     SameKubelet(String),
 }
 
-/// Returns the candidates from the good to the bad kubelet, or vice versa, from old to new.
-/// `between` is ordered for kubelets of the same version, and may contain the ends.
-///
-/// # Errors
-///
-/// Two candidates cannot be ordered, or the ends are equal.
-pub fn ordered(
-    good: KubeletCandidate,
-    bad: KubeletCandidate,
-    between: Vec<KubeletCandidate>,
-) -> Result<SearchRange, OrderError> {
-    if good.name == bad.name {
-        return Err(OrderError::SameKubelet(good.name));
-    }
-    let mut all = between;
-    for end in [&good, &bad] {
-        if all.iter().all(|other| other.name != end.name) {
-            // A kubelet that is not in the list is placed by its version.
-            if let Some(other) =
-                all.iter().find(|other| other.version.cmp_precedence(&end.version) == Ordering::Equal)
-            {
-                return Err(same_version(other, end));
-            }
-            all.push(end.clone());
-        }
-    }
-    // The sort is stable: kubelets of one version keep their order.
-    all.sort_by(|one, other| one.version.cmp_precedence(&other.version));
-    let index =
-        |end: &KubeletCandidate| all.iter().position(|other| other.name == end.name).unwrap_or_default();
-    let (good_at, bad_at) = (index(&good), index(&bad));
-    let old_term = if good_at < bad_at { BisectTerm::Good } else { BisectTerm::Bad };
-    let candidates = all[good_at.min(bad_at)..=good_at.max(bad_at)].to_vec();
-    Ok(SearchRange { candidates, old_term })
-}
-
-fn same_version(one: &KubeletCandidate, other: &KubeletCandidate) -> OrderError {
-    OrderError::SameVersion(one.name.clone(), other.name.clone(), other.version.to_string())
+fn same_version(one: &KubeletCandidate, other: &KubeletCandidate) -> SearchRangeError {
+    SearchRangeError::SameVersion(one.name.clone(), other.name.clone(), other.version.to_string())
 }
 
 #[cfg(test)]
@@ -87,10 +87,10 @@ mod tests {
     #[test]
     fn orders_versions_and_keeps_those_in_between() {
         let between = ["v1.36.2", "v1.30.0", "v1.37.0", "v1.37.0-rc.1", "v1.32.13"].map(release).to_vec();
-        let range = ordered(release("v1.37.0"), release("v1.31.14"), between.clone()).unwrap();
+        let range = SearchRange::between(release("v1.37.0"), release("v1.31.14"), between.clone()).unwrap();
         assert_eq!(names(&range), ["v1.31.14", "v1.32.13", "v1.36.2", "v1.37.0-rc.1", "v1.37.0"]);
         assert_eq!(range.old_term, BisectTerm::Bad);
-        let range = ordered(release("v1.31.14"), release("v1.36.2"), between).unwrap();
+        let range = SearchRange::between(release("v1.31.14"), release("v1.36.2"), between).unwrap();
         assert_eq!(
             (names(&range), range.old_term),
             (vec!["v1.31.14", "v1.32.13", "v1.36.2"], BisectTerm::Good)
@@ -100,13 +100,23 @@ mod tests {
     #[test]
     fn keeps_the_order_of_binaries_of_one_version() {
         let [a, b, c] = ["./a", "./b", "./c"].map(|name| binary(name, "v1.33.0-alpha.1+5"));
-        let range = ordered(c.clone(), a.clone(), vec![a.clone(), b.clone(), c.clone()]).unwrap();
+        let range =
+            SearchRange::between(c.clone(), a.clone(), vec![a.clone(), b.clone(), c.clone()]).unwrap();
         assert_eq!((names(&range), range.old_term), (vec!["./a", "./b", "./c"], BisectTerm::Bad));
-        let error = ordered(a.clone(), c.clone(), vec![]).unwrap_err();
-        assert_eq!(error, OrderError::SameVersion("./a".into(), "./c".into(), "v1.33.0-alpha.1+5".into()));
+        let error = SearchRange::between(a.clone(), c.clone(), vec![]).unwrap_err();
+        assert_eq!(
+            error,
+            SearchRangeError::SameVersion("./a".into(), "./c".into(), "v1.33.0-alpha.1+5".into())
+        );
         let other = binary("./d", "v1.33.0-alpha.1+6");
-        let error = ordered(a.clone(), other, vec![a.clone(), b]).unwrap_err();
-        assert_eq!(error, OrderError::SameVersion("./a".into(), "./d".into(), "v1.33.0-alpha.1+6".into()));
-        assert_eq!(ordered(a.clone(), a, vec![]).unwrap_err(), OrderError::SameKubelet("./a".into()));
+        let error = SearchRange::between(a.clone(), other, vec![a.clone(), b]).unwrap_err();
+        assert_eq!(
+            error,
+            SearchRangeError::SameVersion("./a".into(), "./d".into(), "v1.33.0-alpha.1+6".into())
+        );
+        assert_eq!(
+            SearchRange::between(a.clone(), a, vec![]).unwrap_err(),
+            SearchRangeError::SameKubelet("./a".into())
+        );
     }
 }

@@ -43,18 +43,23 @@ pub async fn diagnose(options: DoctorOptions<'_>, cancel: &CancellationToken) ->
     };
     let connected = connected.map(|connected| connected.map_err(|error| connection_failed(&error)));
     match connected.unwrap_or_else(|| Err(timed_out())) {
-        Ok(docker) => check_docker(&docker, options, cancel, &mut checks).await,
-        Err(error) => {
-            checks.push(error);
-            checks.push(kind_and_docker::docker(None).await);
-            checks.push(kind_and_docker::kind().await);
-            let reason = "Docker does not answer";
-            checks.push(Check::unknown(CheckSubject::Cgroup, reason, ""));
-            checks.extend(CONTAINER_CHECKS.map(|subject| Check::unknown(subject, reason, "")));
-            checks.push(Check::unknown(CheckSubject::NodeImage, reason, ""));
-        }
+        Ok(docker) => match docker.info().await {
+            Ok(info) => checks.extend(check_docker(&docker, &info, options, cancel).await),
+            Err(error) => checks.extend(without_docker(Check::error(CheckSubject::Docker, &error)).await),
+        },
+        Err(failure) => checks.extend(without_docker(failure).await),
     }
     Diagnosis::new(checks)
+}
+
+/// Returns the checks of a Docker host that does not answer; `failure` is that of its connection.
+async fn without_docker(failure: Check) -> Vec<Check> {
+    let reason = "Docker does not answer";
+    let mut checks = vec![failure, kind_and_docker::docker(None).await, kind_and_docker::kind().await];
+    checks.push(Check::unknown(CheckSubject::Cgroup, reason, ""));
+    checks.extend(CONTAINER_CHECKS.map(|subject| Check::unknown(subject, reason, "")));
+    checks.push(Check::unknown(CheckSubject::NodeImage, reason, ""));
+    checks
 }
 
 fn connection_failed(error: &DockerError) -> Check {
@@ -76,25 +81,21 @@ fn timed_out() -> Check {
     )
 }
 
+/// Runs the checks of a Docker host with this system information.
 async fn check_docker(
     docker: &Docker,
+    info: &SystemInfo,
     options: DoctorOptions<'_>,
     cancel: &CancellationToken,
-    checks: &mut Vec<Check>,
-) {
-    let info = docker.info().await;
-    match &info {
-        Ok(info) => {
-            let api = docker.api().client_version();
-            let api = (api.major_version, api.minor_version);
-            checks.push(host_checks::daemon(&evictlab_cluster::docker_host(), info, api));
-        }
-        Err(error) => checks.push(Check::error(CheckSubject::Docker, error)),
-    }
-    let info = info.unwrap_or_default();
-    checks.push(kind_and_docker::docker(info.id.as_deref()).await);
-    checks.push(kind_and_docker::kind().await);
-    checks.push(host_checks::cgroup(&info, &known_versions(options.kubelets)));
+) -> Vec<Check> {
+    let api = docker.api().client_version();
+    let api = (api.major_version, api.minor_version);
+    let mut checks = vec![
+        host_checks::daemon(&evictlab_cluster::docker_host(), info, api),
+        kind_and_docker::docker(info.id.as_deref()).await,
+        kind_and_docker::kind().await,
+        host_checks::cgroup(info, &known_versions(options.kubelets)),
+    ];
     let DoctorOptions { kubelets: specs, catalog, overrides } = options;
     let resolve = KubeletResolver { docker, catalog, overrides, progress: &|_| {} };
     let present = docker.images("kindest/node").await;
@@ -102,10 +103,10 @@ async fn check_docker(
         Some(image) => Some(image),
         None => present.iter().flatten().next().cloned(),
     };
-    checks.extend(check_host(docker, image.as_deref(), (&info, specs.len()), cancel).await);
+    checks.extend(check_host(docker, image.as_deref(), info, specs.len(), cancel).await);
     if !specs.is_empty() {
         checks.extend(node_images::requested(&resolve, specs).await);
-        return;
+        return checks;
     }
     match (present, resolve.newest().await) {
         (Ok(present), Ok(newest)) => {
@@ -115,13 +116,15 @@ async fn check_docker(
         (Err(error), _) => checks.push(Check::error(CheckSubject::NodeImage, &error)),
         (_, Err(error)) => checks.push(Check::error(CheckSubject::NodeImage, &error)),
     }
+    checks
 }
 
 /// Runs the checks that need a container.
 async fn check_host(
     docker: &Docker,
     image: Option<&str>,
-    (info, kubelets): (&SystemInfo, usize),
+    info: &SystemInfo,
+    kubelets: usize,
     cancel: &CancellationToken,
 ) -> Vec<Check> {
     let remedy = "Pull a node image: `docker pull kindest/node:VERSION`.";

@@ -247,7 +247,7 @@ fn tag(fields: &Fields) -> Option<(String, String)> {
     tags.next()
 }
 
-/// Returns true if the name of the only key distinguishes an alternative.
+/// Returns whether the name of the only key distinguishes an alternative.
 fn is_named_by_its_key(fields: &Fields) -> bool {
     let count = fields.get("properties").and_then(Value::as_object).map_or(0, Map::len);
     count == 1 && fields.get("additionalProperties") == Some(&Value::Bool(false))

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
+use evictlab_api_types::ImageReference;
 use regex::Regex;
 use serde_json::{Map, Value, json};
 
@@ -82,9 +83,7 @@ fn worker_objects(
 fn finalize(document: &mut Value, variables: &RampVariables) -> Value {
     each_container(document, &mut |container| {
         add_shell_variables(container, variables);
-        if is_pinned(container.get("image").and_then(Value::as_str).unwrap_or_default()) {
-            container.remove("imagePullPolicy");
-        }
+        remove_default_pull_policy(container);
     });
     expand_variables(document, variables);
     let mut ordered = Map::new();
@@ -95,6 +94,15 @@ fn finalize(document: &mut Value, variables: &RampVariables) -> Value {
         ordered.entry(field.clone()).or_insert_with(|| value.take());
     }
     Value::Object(ordered)
+}
+
+/// Removes the pull policy of a container if it is the default of the image.
+fn remove_default_pull_policy(container: &mut Map<String, Value>) {
+    let image = container.get("image").and_then(Value::as_str).unwrap_or_default();
+    let default = ImageReference::parse(image).default_pull_policy();
+    if container.get("imagePullPolicy").and_then(Value::as_str) == Some(default) {
+        container.remove("imagePullPolicy");
+    }
 }
 
 /// Visits all containers of a pod or pod template.
@@ -147,8 +155,22 @@ pub(crate) fn expand_variables(value: &mut Value, variables: &RampVariables) {
     }
 }
 
-/// Returns true if the default pull policy of an image is `IfNotPresent`.
-fn is_pinned(image: &str) -> bool {
-    let name = image.rsplit('/').next().unwrap_or_default();
-    image.contains('@') || name.split_once(':').is_some_and(|(_, tag)| tag != "latest")
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_default_pull_policies_are_removed() {
+        for (image, policy, is_removed) in [
+            ("busybox:1.36", "IfNotPresent", true),
+            ("busybox", "IfNotPresent", false),
+            ("localhost:5000/thing", "IfNotPresent", false),
+            ("busybox:latest@sha256:00", "IfNotPresent", false),
+            ("busybox:1.36", "Never", false),
+        ] {
+            let mut container = json!({"image": image, "imagePullPolicy": policy});
+            remove_default_pull_policy(container.as_object_mut().unwrap());
+            assert_eq!(container.get("imagePullPolicy").is_none(), is_removed, "{image} {policy}");
+        }
+    }
 }

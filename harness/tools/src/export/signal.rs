@@ -10,7 +10,7 @@ use super::host_info::HostInfo;
 /// loaded images.
 const IDLE_NODE_MEMORY: u64 = 192 * MIB;
 
-/// Returns true if each node of a kind cluster has its own value of the signal.
+/// Returns whether each node of a kind cluster has its own value of the signal.
 pub(crate) fn is_per_node(signal: PressureSignal) -> bool {
     signal == PressureSignal::MemoryAvailable
 }

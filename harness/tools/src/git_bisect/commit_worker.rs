@@ -109,13 +109,13 @@ impl<B: CommitBackend> CommitWorker<B> {
     }
 }
 
-/// Returns true if a kubelet can replace that of a kept cluster: its own cluster would have node
+/// Returns whether a kubelet can replace that of a kept cluster: its own cluster would have node
 /// images of the same minor version.
 fn fits(kept: &KeptCluster, kubelet: &Kubelet) -> bool {
     kept.version.minor == kubelet.image_version.minor && is_skew_allowed(&kept.version, &kubelet.version)
 }
 
-/// Returns true if the cluster failed because the kubelet does not start.
+/// Returns whether the cluster failed because the kubelet does not start.
 fn is_start_failure(verdicts: &KubeletVerdicts) -> bool {
     let cause = verdicts.cluster_failure().and_then(|failure| failure.cause);
     cause == Some(ClusterFailureCause::KubeletBinary)

@@ -61,7 +61,7 @@ pub enum CommitSearchError {
 }
 
 impl CommitSearchError {
-    /// Returns true if another input is the remedy, rather than another machine or cluster.
+    /// Returns whether another input is the remedy, rather than another machine or cluster.
     pub fn is_input(&self) -> bool {
         match self {
             Self::NoEndBuilds { .. } => true,

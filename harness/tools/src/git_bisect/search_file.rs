@@ -119,7 +119,7 @@ pub struct KeptCluster {
 }
 
 impl KeptCluster {
-    /// Returns true if a cluster on this host is the one that a run of the search created, and no
+    /// Returns whether a cluster on this host is the one that a run of the search created, and no
     /// other process uses it. The name alone does not tell: another user may have deleted the
     /// cluster and created one with its name.
     pub fn is(&self, found: &KnownCluster) -> bool {
@@ -180,7 +180,7 @@ pub enum SearchFileError {
 }
 
 impl SearchFileError {
-    /// Returns true if another directory or other options are the remedy.
+    /// Returns whether another directory or other options are the remedy.
     pub(super) fn is_input(&self) -> bool {
         match self {
             Self::NotASearch { .. } | Self::OtherSearch { .. } | Self::Locked(_) => true,
@@ -260,7 +260,7 @@ fn read_file(dir: &Path) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// Returns true if a text is the full id of a commit, by SHA-1 or SHA-256.
+/// Returns whether a text is the full id of a commit, by SHA-1 or SHA-256.
 fn is_commit_id(text: &str) -> bool {
     [40, 64].contains(&text.len()) && text.chars().all(|c| c.is_ascii_hexdigit())
 }

@@ -39,7 +39,7 @@ impl Worktree {
         self.repository.read(&["worktree", "add", "--quiet", "--force", "--detach", &path, commit]).map(drop)
     }
 
-    /// Returns true if the directory is a worktree that git created here for the repository. The
+    /// Returns whether the directory is a worktree that git created here for the repository. The
     /// run directory may be a stranger's, with a link, or with a repository whose configuration
     /// names commands.
     fn is_own(&self) -> bool {
@@ -77,7 +77,7 @@ impl Worktree {
     }
 }
 
-/// Returns true if two paths lead to the same existing file.
+/// Returns whether two paths lead to the same existing file.
 fn is_same_path(one: &Path, other: &Path) -> bool {
     matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
 }

@@ -67,7 +67,7 @@ impl JobError {
         Self::Api { operation: operation.into(), source: Box::new(source) }
     }
 
-    /// Returns true if the command line is wrong, not the cluster.
+    /// Returns whether the command line is wrong, not the cluster.
     pub fn is_input(&self) -> bool {
         match self {
             Self::NoJob(_) | Self::Foreign(_) | Self::Exists { .. } | Self::NotEmpty(_) => true,

@@ -96,7 +96,7 @@ async fn contents(client: &Client, namespace: &str) -> Result<Vec<String>, kube:
     Ok(contents)
 }
 
-/// Returns true if Kubernetes creates the object in every namespace, or for a service account.
+/// Returns whether Kubernetes creates the object in every namespace, or for a service account.
 fn is_of_kubernetes(kind: &str, meta: &ObjectMeta) -> bool {
     let name = meta.name.as_deref().unwrap_or_default();
     match kind {
@@ -108,7 +108,7 @@ fn is_of_kubernetes(kind: &str, meta: &ObjectMeta) -> bool {
     }
 }
 
-/// Returns true if a Secret is the token that Kubernetes before 1.24 generates for each service
+/// Returns whether a Secret is the token that Kubernetes before 1.24 generates for each service
 /// account. One that a user created for an account is not.
 fn is_generated_token(name: &str, meta: &ObjectMeta) -> bool {
     const SUFFIX_LENGTH: usize = 5;
@@ -124,7 +124,7 @@ fn is_generated_token(name: &str, meta: &ObjectMeta) -> bool {
 mod tests {
     use std::cell::RefCell;
 
-    use evictlab_embedded::{Cluster, Options};
+    use evictlab_embedded::{Cluster, ClusterOptions};
     use jiff::Timestamp;
     use kube::client::Body;
     use serde_json::{Value, json};
@@ -135,7 +135,7 @@ mod tests {
     /// `kubectl apply` of a manifest labels a namespace that exists.
     #[tokio::test(start_paused = true)]
     async fn a_namespace_with_objects_of_others_is_kept() {
-        let cluster = Cluster::new(Options::new(0, Timestamp::UNIX_EPOCH, Vec::new())).unwrap();
+        let cluster = Cluster::new(ClusterOptions::new(0, Timestamp::UNIX_EPOCH, Vec::new())).unwrap();
         let client = Client::new(cluster.router(), "default");
         let _driver = AbortOnDropHandle::new(tokio::spawn(async move { cluster.drive().await }));
         let namespaces: Api<Namespace> = Api::all(client.clone());

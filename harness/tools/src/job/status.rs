@@ -243,7 +243,7 @@ fn phase(pod: &Pod) -> Option<&str> {
     pod.status.as_ref()?.phase.as_deref()
 }
 
-/// Returns true if the containers of a pod have ended, so that its log is complete.
+/// Returns whether the containers of a pod have ended, so that its log is complete.
 pub(super) fn has_ended(pod: &Pod) -> bool {
     matches!(phase(pod), Some("Succeeded" | "Failed"))
 }

@@ -97,7 +97,7 @@ impl JobWorker {
     }
 
     /// Writes the results of the run to the log, and the verdicts to the termination message. `id`
-    /// is random. Returns true if the evidence was left out.
+    /// is random. Returns whether the evidence was left out.
     ///
     /// # Errors
     /// A file cannot be read or written.

@@ -35,7 +35,7 @@ impl<T: Ord + Clone> BoundedSet<T> {
         is_new
     }
 
-    /// Returns true if the set contains a value.
+    /// Returns whether the set contains a value.
     pub(super) fn contains(&self, value: &T) -> bool {
         self.values.contains(value)
     }

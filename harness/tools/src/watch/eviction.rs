@@ -6,26 +6,31 @@ use evictlab_rules::message::{EVICTED_REASON, EvictionKind, EvictionMessage};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Event;
 
+use super::ranking::EvictionCandidate;
 use super::reading::Reading;
 use evictlab_report::describe_message;
 
-/// The ranking as a forecast of an eviction.
+/// Result of the comparison of an eviction with the ranking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Forecast {
-    /// The pod was first, or one of several first ones.
+pub(super) enum PredictionOutcome {
+    /// The pod was a first eviction candidate.
     Hit,
-    /// Another pod was first.
+    /// Another pod was the first eviction candidate.
     Miss,
     /// The ranking does not apply to the eviction.
-    None,
+    NotApplicable,
 }
 
-impl Forecast {
+impl PredictionOutcome {
+    /// All outcomes.
+    pub(super) const ALL: [Self; 3] = [Self::Hit, Self::Miss, Self::NotApplicable];
+
+    /// Returns the value of the label `outcome` of the metric.
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Hit => "hit",
             Self::Miss => "miss",
-            Self::None => "none",
+            Self::NotApplicable => "none",
         }
     }
 }
@@ -84,13 +89,15 @@ impl EvictionEvent {
     }
 
     /// Compares the eviction with the last ranking.
-    pub(super) fn forecast(&self, reading: Option<&Reading>) -> Forecast {
-        let Ok(EvictionMessage::NodePressure(pressure)) = self.message.parse() else { return Forecast::None };
-        let Some(reading) = reading.filter(|reading| pressure.resource == reading.signal.resource()) else {
-            return Forecast::None;
+    pub(super) fn prediction_outcome(&self, reading: Option<&Reading>) -> PredictionOutcome {
+        let Ok(EvictionMessage::NodePressure(pressure)) = self.message.parse() else {
+            return PredictionOutcome::NotApplicable;
         };
-        let own = reading.order.iter().find(|candidate| candidate.uid == self.uid);
-        if own.is_some_and(|own| own.rank == 1) { Forecast::Hit } else { Forecast::Miss }
+        let Some(reading) = reading.filter(|reading| pressure.resource == reading.signal.resource()) else {
+            return PredictionOutcome::NotApplicable;
+        };
+        let is_predicted = reading.first_candidates().any(|candidate| candidate.uid == self.uid);
+        if is_predicted { PredictionOutcome::Hit } else { PredictionOutcome::Miss }
     }
 
     /// Returns a sentence that compares the eviction with the last ranking.
@@ -112,23 +119,20 @@ impl EvictionEvent {
         if reading.exempt.iter().any(|never| never.uid == self.uid) {
             return "not predicted: the pod was considered exempt from eviction".to_owned();
         }
-        let Some(own) = reading.order.iter().find(|candidate| candidate.uid == self.uid) else {
+        let Some(candidate) = reading.order.iter().find(|candidate| candidate.uid == self.uid) else {
             return "not predicted: the pod was not on the node at the last query".to_owned();
         };
-        let first: Vec<&str> =
-            reading.order.iter().filter(|other| other.rank == 1).map(|other| other.pod.as_str()).collect();
-        match (own.rank, first.len()) {
-            (1, 1) => format!("as predicted, first in the ranking: {}", own.reason),
-            (1, equal) => {
-                format!("as predicted, one of {equal} equal first pods in the ranking: {}", own.reason)
+        let EvictionCandidate { rank, reason, .. } = candidate;
+        let first: Vec<&str> = reading.first_candidates().map(|first| first.pod.as_str()).collect();
+        match (candidate.is_first(), first.len()) {
+            (true, 1) => format!("as predicted, first in the ranking: {reason}"),
+            (true, equal) => {
+                format!("as predicted, one of {equal} equal first pods in the ranking: {reason}")
             }
-            (rank, _) => {
-                let reason = &reading.order[0].reason;
-                format!(
-                    "not predicted: rank {rank} ({}); the first was {} ({reason})",
-                    own.reason,
-                    first.join(", ")
-                )
+            (false, _) => {
+                let first = first.join(", ");
+                let first_reason = &reading.order[0].reason;
+                format!("not predicted: rank {rank} ({reason}); the first was {first} ({first_reason})")
             }
         }
     }
@@ -139,12 +143,13 @@ impl EvictionEvent {
 pub(super) struct EvictionCounters {
     /// By node and cause.
     pub(super) evictions: BTreeMap<(String, &'static str), u64>,
-    pub(super) forecasts: BTreeMap<Forecast, u64>,
+    /// By the outcome of the prediction.
+    pub(super) predictions: BTreeMap<PredictionOutcome, u64>,
 }
 
 impl EvictionCounters {
-    pub(super) fn add(&mut self, node: &str, eviction: &EvictionEvent, forecast: Forecast) {
+    pub(super) fn add(&mut self, node: &str, eviction: &EvictionEvent, outcome: PredictionOutcome) {
         *self.evictions.entry((node.to_owned(), eviction.cause())).or_default() += 1;
-        *self.forecasts.entry(forecast).or_default() += 1;
+        *self.predictions.entry(outcome).or_default() += 1;
     }
 }

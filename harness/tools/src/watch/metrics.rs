@@ -11,7 +11,7 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc::{self, Receiver, Sender};
 use tokio::sync::oneshot;
 
-use super::eviction::Forecast;
+use super::eviction::PredictionOutcome;
 use super::state::WatchState;
 
 /// Content type of OpenMetrics.
@@ -80,9 +80,9 @@ pub(super) fn render(state: &WatchState) -> String {
     }
     let help = "Evictions by the forecast of the ranking: hit, miss, or none if the ranking does not apply.";
     family(&mut text, "evictlab_forecasts", "counter", help);
-    for forecast in [Forecast::Hit, Forecast::Miss, Forecast::None] {
-        let count = state.counters.forecasts.get(&forecast).copied().unwrap_or_default();
-        sample(&mut text, "evictlab_forecasts_total", &[("outcome", forecast.as_str())], count);
+    for outcome in PredictionOutcome::ALL {
+        let count = state.counters.predictions.get(&outcome).copied().unwrap_or_default();
+        sample(&mut text, "evictlab_forecasts_total", &[("outcome", outcome.as_str())], count);
     }
     text + "# EOF\n"
 }

@@ -3,9 +3,9 @@
 
 mod bounded_set;
 mod change;
-mod contexts;
 mod eviction;
 mod focus;
+mod inspect;
 mod keyboard;
 mod kubelet_client;
 mod metrics;
@@ -16,6 +16,7 @@ mod node_table;
 mod options;
 mod pod_fields;
 mod pod_index;
+mod poller;
 mod rank_reason;
 mod ranking;
 mod reading;
@@ -24,14 +25,16 @@ mod state;
 #[cfg(test)]
 mod tests;
 mod view;
+mod watch_loop;
 mod watches;
 
-pub use contexts::context_names;
+pub use inspect::inspect;
 pub use keyboard::{Key, Keyboard};
 pub use metrics::{MetricsRequests, serve_metrics};
 pub use node::NodeView;
 pub use options::{ViewOptions, WatchOptions};
 pub use ranking::{EvictionCandidate, ExemptPod};
 pub use reading::{Reading, ThresholdStatus};
-pub use run::{WatchError, WatchInputs, inspect, watch};
+pub use run::{WatchError, watch};
 pub use view::WatchView;
+pub use watch_loop::WatchInputs;

@@ -169,7 +169,7 @@ pub(super) fn pod_row(reading: &Reading, candidate: &EvictionCandidate, width: u
     let mut line = Line::default();
     line.push_padded_left(&candidate.rank.to_string(), 4);
     line.gap();
-    let style = if has_pressure && candidate.rank == 1 { Style::Red } else { Style::Bold };
+    let style = if has_pressure && candidate.is_first() { Style::Red } else { Style::Bold };
     line.push_padded(&candidate.pod, style, width);
     line.gap();
     line.push_padded(&format!("{:?}", candidate.qos), Style::Dim, "BestEffort".len());

@@ -21,7 +21,7 @@ pub struct WatchOptions {
 }
 
 impl WatchOptions {
-    /// Returns true if a node is watched, if it matches the selector.
+    /// Returns whether a node is watched, if it matches the selector.
     pub(super) fn includes(&self, node: &ApiNode) -> bool {
         self.nodes.is_empty() || self.nodes.contains(&node.name_any())
     }

@@ -231,7 +231,7 @@ impl EncodedPod {
 }
 
 impl WatchedPod {
-    /// Returns true if the pod has ended: the kubelet does not rank it (`filterOutInactivePods`).
+    /// Returns whether the pod has ended: the kubelet does not rank it (`filterOutInactivePods`).
     pub(super) fn has_ended(&self) -> bool {
         matches!(self.phase.as_deref(), Some("Succeeded" | "Failed"))
     }

@@ -31,6 +31,13 @@ pub struct EvictionCandidate {
     pub reason: String,
 }
 
+impl EvictionCandidate {
+    /// Returns whether the kubelet would evict this pod, or one of several equal pods, first.
+    pub(super) fn is_first(&self) -> bool {
+        self.rank == 1
+    }
+}
+
 /// A pod that the kubelet never evicts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

@@ -91,7 +91,7 @@ impl ThresholdStatus {
         Duration::try_from_secs_f64(self.grace_seconds?).ok()
     }
 
-    /// Returns true if both are the same configured threshold, even if a percentage resolves
+    /// Returns whether both are the same configured threshold, even if a percentage resolves
     /// differently.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         self.grace_seconds == other.grace_seconds && self.configured == other.configured
@@ -99,6 +99,11 @@ impl ThresholdStatus {
 }
 
 impl Reading {
+    /// Returns the first eviction candidate, or several equal ones.
+    pub(super) fn first_candidates(&self) -> impl Iterator<Item = &EvictionCandidate> {
+        self.order.iter().filter(|candidate| candidate.is_first())
+    }
+
     /// Evaluates the state of a node's kubelet.
     pub(super) fn new(
         version: &KubeletVersion,

@@ -8,6 +8,7 @@ use super::bounded_set::BoundedSet;
 use super::change::{ChangeKind, WatchChange};
 use super::eviction::{EvictionCounters, EvictionEvent};
 use super::node::NodeView;
+use super::ranking::EvictionCandidate;
 use super::reading::{Reading, ThresholdStatus};
 use evictlab_explain::amount;
 
@@ -41,7 +42,7 @@ pub(super) struct WatchState {
     /// Most recent evictions by node.
     pub evictions: BTreeMap<String, Vec<ReportedEviction>>,
     /// Previous readings by node, the oldest first.
-    before: BTreeMap<String, VecDeque<Reading>>,
+    previous_readings: BTreeMap<String, VecDeque<Reading>>,
     /// Numbers of evictions since the start.
     pub counters: EvictionCounters,
     /// UIDs of pods that are being evicted.
@@ -58,46 +59,34 @@ impl WatchState {
     /// Applies an observation of a node and returns the changes.
     pub(crate) fn apply(&mut self, mut view: NodeView, at: Timestamp) -> Vec<WatchChange> {
         let name = view.name.clone();
-        let Some(before) = self.nodes.get(&name) else {
-            let added = change(at, &name, ChangeKind::NodeRecovered, "node added".to_owned());
-            self.nodes.insert(name, view);
-            return if self.started { vec![added] } else { Vec::new() };
+        let changes = match self.nodes.remove(&name) {
+            Some(before) => {
+                let changes = changes_between(&before, &view);
+                self.keep_reading(before.reading, &mut view, at);
+                changes
+            }
+            None if self.started => vec![(ChangeKind::NodeRecovered, "node added".to_owned())],
+            None => Vec::new(),
         };
-        let mut changes = Vec::new();
-        let mut add = |kind: ChangeKind, text: String| changes.push(change(at, &name, kind, text));
-        for (kind, text) in compare_conditions(before, &view) {
-            add(kind, text);
+        self.nodes.insert(name.clone(), view);
+        changes.into_iter().map(|(kind, text)| change(at, &name, kind, text)).collect()
+    }
+
+    /// Keeps the previous reading of a node: beside the new one, or as the last one of a node that
+    /// does not answer.
+    fn keep_reading(&mut self, previous: Option<Reading>, view: &mut NodeView, at: Timestamp) {
+        let Some(previous) = previous else { return };
+        let Some(reading) = &mut view.reading else {
+            view.reading = Some(previous);
+            return;
+        };
+        keep_since(&previous, reading);
+        let kept = self.previous_readings.entry(view.name.clone()).or_default();
+        kept.push_back(previous);
+        let is_old = |reading: &Reading| at.duration_since(reading.at) > MAX_READING_AGE;
+        while kept.len() > MAX_READINGS || (kept.len() > 1 && kept.front().is_some_and(is_old)) {
+            kept.pop_front();
         }
-        match (&before.problem, &view.problem) {
-            (None, Some(problem)) => {
-                add(ChangeKind::NodeLost, format!("cannot query node, retrying: {problem}"))
-            }
-            (Some(_), None) => add(ChangeKind::NodeRecovered, "node can be queried again".to_owned()),
-            _ => {}
-        }
-        for (uid, pod) in &before.active {
-            if !view.active.contains_key(uid) {
-                let how = view.ended.get(uid).map_or("deleted", String::as_str);
-                add(ChangeKind::PodGone, format!("{pod}: {how}"));
-            }
-        }
-        if let (Some(old), Some(new)) = (&before.reading, &mut view.reading) {
-            keep_since(old, new);
-            compare_readings(old, new).into_iter().for_each(|(kind, text)| add(kind, text));
-        }
-        match (before.reading.clone(), &mut view.reading) {
-            (Some(old), Some(_)) => {
-                let kept = self.before.entry(name.clone()).or_default();
-                kept.push_back(old);
-                let is_old = |reading: &Reading| at.duration_since(reading.at) > MAX_READING_AGE;
-                while kept.len() > MAX_READINGS || (kept.len() > 1 && kept.front().is_some_and(is_old)) {
-                    kept.pop_front();
-                }
-            }
-            (old, new) => *new = new.take().or(old),
-        }
-        self.nodes.insert(name, view);
-        changes
     }
 
     /// Applies an eviction and returns the changes. `node` is the node to which the pod is bound,
@@ -113,15 +102,16 @@ impl WatchState {
         };
         let summary = eviction.summary();
         let EvictionEvent { pod, uid, .. } = eviction;
-        let again = !self.evicted.insert(uid.clone());
-        if again {
+        let is_repeated = !self.evicted.insert(uid.clone());
+        if is_repeated {
             // Kubelets with cgroup v1 notifications report one eviction up to three times.
             let text = format!("{pod}: {summary}; repeated event for the same pod");
             return vec![change(at, &node, ChangeKind::PodEvicted, text)];
         }
         let reading = self.reading_at(&node, eviction.at);
-        let (forecast, prediction) = (eviction.forecast(reading), eviction.describe_prediction(reading));
-        self.counters.add(&node, eviction, forecast);
+        let outcome = eviction.prediction_outcome(reading);
+        let prediction = eviction.describe_prediction(reading);
+        self.counters.add(&node, eviction, outcome);
         let text = format!("{pod}: {summary}; {prediction}");
         let kept = self.evictions.entry(node.clone()).or_default();
         kept.push(ReportedEviction { at: eviction.at.unwrap_or(at), pod: pod.clone(), summary, prediction });
@@ -133,7 +123,7 @@ impl WatchState {
 
     /// Forgets the readings: those of another signal cannot be compared with the next.
     pub(crate) fn forget_readings(&mut self) {
-        self.before.clear();
+        self.previous_readings.clear();
         self.nodes.values_mut().for_each(|view| view.reading = None);
     }
 
@@ -142,18 +132,18 @@ impl WatchState {
     fn reading_at(&self, node: &str, at: Option<Timestamp>) -> Option<&Reading> {
         let last = self.nodes.get(node)?.reading.as_ref();
         let end = at.and_then(|at| at.checked_add(SignedDuration::from_secs(1)).ok());
-        let before = self.before.get(node).into_iter().flat_map(|before| before.iter().rev());
-        last.into_iter().chain(before).find(|reading| end.is_none_or(|end| reading.at < end)).or(last)
+        let previous = self.previous_readings.get(node).into_iter().flatten().rev();
+        last.into_iter().chain(previous).find(|reading| end.is_none_or(|end| reading.at < end)).or(last)
     }
 
     /// Removes nodes that are no longer in the cluster.
-    pub(crate) fn retain(&mut self, there: &BTreeSet<String>, at: Timestamp) -> Vec<WatchChange> {
-        let gone: Vec<String> = self.nodes.keys().filter(|name| !there.contains(*name)).cloned().collect();
+    pub(crate) fn retain(&mut self, present: &BTreeSet<String>, at: Timestamp) -> Vec<WatchChange> {
+        let gone: Vec<String> = self.nodes.keys().filter(|name| !present.contains(*name)).cloned().collect();
         gone.into_iter()
             .map(|name| {
                 self.nodes.remove(&name);
                 self.evictions.remove(&name);
-                self.before.remove(&name);
+                self.previous_readings.remove(&name);
                 change(at, &name, ChangeKind::NodeLost, "node removed from the cluster".to_owned())
             })
             .collect()
@@ -206,11 +196,36 @@ fn change(at: Timestamp, node: &str, kind: ChangeKind, text: String) -> WatchCha
     WatchChange { at, node: node.to_owned(), kind, text }
 }
 
+/// Returns the changes of a node between two observations.
+fn changes_between(before: &NodeView, now: &NodeView) -> Vec<(ChangeKind, String)> {
+    let mut changes = compare_conditions(before, now);
+    match (&before.problem, &now.problem) {
+        (None, Some(problem)) => {
+            changes.push((ChangeKind::NodeLost, format!("cannot query node, retrying: {problem}")));
+        }
+        (Some(_), None) => {
+            changes.push((ChangeKind::NodeRecovered, "node can be queried again".to_owned()));
+        }
+        _ => {}
+    }
+    for (uid, pod) in &before.active {
+        if !now.active.contains_key(uid) {
+            let how = now.ended.get(uid).map_or("deleted", String::as_str);
+            changes.push((ChangeKind::PodGone, format!("{pod}: {how}")));
+        }
+    }
+    if let (Some(before), Some(now)) = (&before.reading, &now.reading) {
+        changes.extend(compare_readings(before, now));
+    }
+    changes
+}
+
 fn compare_conditions(before: &NodeView, now: &NodeView) -> Vec<(ChangeKind, String)> {
-    let came = now.conditions.iter().filter(|(name, _)| !before.conditions.contains_key(*name));
-    let went = before.conditions.keys().filter(|name| !now.conditions.contains_key(*name));
-    let came = came.map(|(name, message)| (ChangeKind::ConditionSet, format!("{name}: {message}")));
-    came.chain(went.map(|name| (ChangeKind::ConditionCleared, format!("{name} cleared")))).collect()
+    let set = now.conditions.iter().filter(|(name, _)| !before.conditions.contains_key(*name));
+    let set = set.map(|(name, message)| (ChangeKind::ConditionSet, format!("{name}: {message}")));
+    let cleared = before.conditions.keys().filter(|name| !now.conditions.contains_key(*name));
+    let cleared = cleared.map(|name| (ChangeKind::ConditionCleared, format!("{name} cleared")));
+    set.chain(cleared).collect()
 }
 
 /// Keeps the time at which a threshold was first observed as met.
@@ -232,24 +247,22 @@ fn compare_readings(before: &Reading, now: &Reading) -> Vec<(ChangeKind, String)
     }
     let was_met =
         |status: &ThresholdStatus| before.thresholds.iter().any(|old| old.is_same(status) && old.met);
-    let head = now.order.first();
+    let first = now.order.first();
     for status in &now.thresholds {
         match (was_met(status), status.met) {
             (false, true) => {
-                let next =
-                    head.map(|head| format!("; first eviction candidate: {}", head.pod)).unwrap_or_default();
-                changes
-                    .push((ChangeKind::ThresholdCrossed, format!("{}{next}", describe_margin(now, status))));
+                let next = first.map(|first| format!("; first eviction candidate: {}", first.pod));
+                let text = describe_margin(now, status) + &next.unwrap_or_default();
+                changes.push((ChangeKind::ThresholdCrossed, text));
             }
             (true, false) => changes.push((ChangeKind::ThresholdCleared, describe_margin(now, status))),
             _ => {}
         }
     }
-    let first = |reading: &Reading| -> BTreeSet<String> {
-        let first = reading.order.iter().filter(|candidate| candidate.rank == 1);
-        first.map(|candidate| candidate.uid.clone()).collect()
+    let first_uids = |reading: &Reading| -> BTreeSet<String> {
+        reading.first_candidates().map(|candidate| candidate.uid.clone()).collect()
     };
-    if first(before) != first(now) {
+    if first_uids(before) != first_uids(now) {
         changes.push((ChangeKind::TopCandidateChanged, describe_top_candidate(now)));
     }
     changes
@@ -257,14 +270,11 @@ fn compare_readings(before: &Reading, now: &Reading) -> Vec<(ChangeKind, String)
 
 /// Describes the first eviction candidates.
 fn describe_top_candidate(now: &Reading) -> String {
-    let first: Vec<&str> =
-        now.order.iter().filter(|candidate| candidate.rank == 1).map(|own| own.pod.as_str()).collect();
-    match (&first[..], now.order.first()) {
-        ([one], Some(head)) => format!("{one}: {}", head.reason),
-        ([one, rest @ ..], Some(head)) => {
-            format!("{one} and {} equal pods: {}", rest.len(), head.reason)
-        }
-        _ => "no pod can be evicted".to_owned(),
+    let first: Vec<&EvictionCandidate> = now.first_candidates().collect();
+    match &first[..] {
+        [only] => format!("{}: {}", only.pod, only.reason),
+        [one, others @ ..] => format!("{} and {} equal pods: {}", one.pod, others.len(), one.reason),
+        [] => "no pod can be evicted".to_owned(),
     }
 }
 
@@ -282,9 +292,11 @@ fn describe_thresholds(now: &Reading) -> String {
 /// Describes the distance to a threshold: `memory.available 95Mi, 5Mi below the hard threshold of
 /// 100Mi`.
 fn describe_margin(now: &Reading, status: &ThresholdStatus) -> String {
-    let say = |value: i64| amount(value, now.signal.resource());
-    let available = now.available.as_ref().map(|available| say(available.value())).unwrap_or_default();
-    let (quantity, left) = (say(status.quantity.value()), say(status.margin.saturating_abs()));
+    let format_amount = |value: i64| amount(value, now.signal.resource());
+    let available = now.available.as_ref().map(|available| format_amount(available.value()));
+    let available = available.unwrap_or_default();
+    let quantity = format_amount(status.quantity.value());
+    let left = format_amount(status.margin.saturating_abs());
     let side = if status.met { "below" } else { "above" };
     format!("{} {available}, {left} {side} the {} threshold of {quantity}", now.signal, status.kind())
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use evictlab_embedded::{
-    Cgroup, Cluster, FaultScope, Housekeeping, Imagefs, NoSpace, Node, SimContext, Time,
+    Cgroup, Cluster, FaultScope, Housekeeping, Imagefs, NoSpace, Node, SimContext, SimTime,
 };
 use evictlab_fault::Fault;
 use jiff::Timestamp;
@@ -89,7 +89,7 @@ impl EmbeddedNode {
 
     pub(super) fn log_tail(&self) -> Result<String, NodeError> {
         self.with_node("read the kubelet log", |node, _| {
-            let last = node.kubelet.log_since(Time::ZERO).rev().take(LOG_TAIL_LINES);
+            let last = node.kubelet.log_since(SimTime::ZERO).rev().take(LOG_TAIL_LINES);
             let mut lines: Vec<&str> = last.collect();
             lines.reverse();
             lines.join("\n")
@@ -166,7 +166,7 @@ impl EmbeddedNode {
 
 #[cfg(test)]
 mod tests {
-    use evictlab_embedded::{NodeOptions, Options};
+    use evictlab_embedded::{ClusterOptions, NodeOptions};
     use evictlab_rules::KubeletVersion;
     use serde_json::json;
 
@@ -175,7 +175,7 @@ mod tests {
     fn node(name: &str) -> EmbeddedNode {
         let options = NodeOptions::new("worker", KubeletVersion::from_minor(36));
         let epoch = "2026-01-01T00:00:00Z".parse().unwrap();
-        let cluster = Cluster::new(Options::new(1, epoch, vec![options])).unwrap();
+        let cluster = Cluster::new(ClusterOptions::new(1, epoch, vec![options])).unwrap();
         EmbeddedNode { node: name.to_owned(), cluster }
     }
 

@@ -85,7 +85,7 @@ impl ExistingNode {
 
 #[cfg(test)]
 mod tests {
-    use evictlab_embedded::{Cluster, Options};
+    use evictlab_embedded::{Cluster, ClusterOptions};
     use jiff::Timestamp;
     use k8s_openapi::api::core::v1::Pod;
     use kube::client::Body;
@@ -99,7 +99,7 @@ mod tests {
     /// The image of a pod that never gets its image takes 2 GiB of disk at each look.
     #[tokio::test(start_paused = true)]
     async fn a_pull_that_leaves_a_node_short_of_disk_is_stopped() {
-        let cluster = Cluster::new(Options::new(0, Timestamp::UNIX_EPOCH, Vec::new())).unwrap();
+        let cluster = Cluster::new(ClusterOptions::new(0, Timestamp::UNIX_EPOCH, Vec::new())).unwrap();
         let server = Client::new(cluster.router(), "default");
         let _driver = AbortOnDropHandle::new(tokio::spawn(async move { cluster.drive().await }));
         let left = Arc::new(std::sync::atomic::AtomicU64::new(8 << 30));

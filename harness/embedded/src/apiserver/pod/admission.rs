@@ -13,7 +13,7 @@ use crate::apiserver::metadata;
 use crate::apiserver::quota;
 use crate::apiserver::status::Status;
 use crate::context::SimContext;
-use crate::resource::{CONTAINER_LISTS, Kind, ObjectExt};
+use crate::resource::{Kind, ObjectExt, RESOURCE_CONTAINER_LISTS};
 
 /// Mount path of a service account's token.
 const TOKEN_PATH: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
@@ -73,7 +73,7 @@ fn mount_token(ctx: &mut SimContext, spec: &mut Value) {
         None => (ctx.store.generated(PREFIX), false),
     };
     let mut mounted = false;
-    for list in CONTAINER_LISTS {
+    for list in RESOURCE_CONTAINER_LISTS {
         for container in spec.items_mut(list) {
             if container.items("volumeMounts").any(|mount| mount.text("mountPath") == TOKEN_PATH) {
                 continue;

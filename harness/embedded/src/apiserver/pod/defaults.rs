@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use evictlab_api_types::ImageReference;
 use evictlab_rules::KubeletVersion;
 use evictlab_rules::pod::Pod;
 use evictlab_rules::quantity::Quantity;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::resource::{ALL_CONTAINER_LISTS, CONTAINER_LISTS, ObjectExt};
+use crate::resource::{ALL_CONTAINER_LISTS, ObjectExt, RESOURCE_CONTAINER_LISTS};
 
 /// Sets the defaults of a pod. Pod-level resources exist since 1.34 (`PodLevelResources`,
 /// KEP-2837); older versions drop them.
@@ -20,7 +21,7 @@ pub(in crate::apiserver) fn set_defaults(pod: &mut Value, control_plane: &Kubele
     if spec.integer("terminationGracePeriodSeconds") < 0 {
         spec.write("terminationGracePeriodSeconds", 1);
     }
-    for list in CONTAINER_LISTS {
+    for list in RESOURCE_CONTAINER_LISTS {
         spec.items_mut(list).for_each(set_requests_from_limits);
     }
     if control_plane.at_least(34) {
@@ -62,7 +63,7 @@ pub(in crate::apiserver) fn set_template_defaults(template: &mut Value) {
 
 /// Sets the defaults of a container.
 pub(super) fn set_container_defaults(container: &mut Value) {
-    let policy = if is_latest(container.text("image")) { "Always" } else { "IfNotPresent" };
+    let policy = ImageReference::parse(container.text("image")).default_pull_policy();
     for (field, value) in [
         ("resources", json!({})),
         ("terminationMessagePath", json!("/dev/termination-log")),
@@ -106,15 +107,6 @@ fn set_handler_defaults(handler: &mut Value) {
     }
     if let Some(grpc) = handler.get_mut("grpc") {
         grpc.set_default("service", json!(""));
-    }
-}
-
-/// Returns true for the tag `latest`, the default of an image without tag and digest.
-fn is_latest(image: &str) -> bool {
-    let last = image.rsplit('/').next().unwrap_or_default();
-    match last.split_once('@') {
-        Some((named, _)) => named.ends_with(":latest"),
-        None => last.split_once(':').is_none_or(|(_, tag)| tag == "latest"),
     }
 }
 

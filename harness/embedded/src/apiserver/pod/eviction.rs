@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::deletion::delete;
 use crate::apiserver::objects::{check_preconditions, find};
 use crate::apiserver::options::{DeleteOptions, ObjectPath};
-use crate::apiserver::status::Status;
+use crate::apiserver::status::{Status, StatusReason};
 use crate::context::SimContext;
 use crate::resource::pod_status::PodCondition;
 use crate::resource::{Kind, ObjectExt, label_selector};
@@ -62,7 +62,7 @@ fn check_budgets(ctx: &mut SimContext, namespace: &str, pod: &Value, dry_run: bo
     if budgets.len() > 1 {
         let message = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.";
         // The API server states no reason here.
-        return Err(Status::new(500, "", message));
+        return Err(Status::new(StatusReason::Unknown, message));
     }
     let status: PodDisruptionBudgetStatus = budget.read("status");
     if !pod.has_condition("Ready") {
@@ -122,7 +122,8 @@ fn insufficient_healthy_pods(status: &PodDisruptionBudgetStatus, name: &str) -> 
 
 fn blocked(cause: String, retry_after_seconds: Option<i32>) -> Status {
     let message = "Cannot evict pod as it would violate the pod's disruption budget.";
-    let mut status = Status::new(429, "TooManyRequests", message).with_cause("DisruptionBudget", cause, None);
+    let mut status =
+        Status::new(StatusReason::TooManyRequests, message).with_cause("DisruptionBudget", cause, None);
     if let Some(details) = &mut status.details {
         details.retry_after_seconds = retry_after_seconds;
     }

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::{defaults, validation};
 use crate::apiserver::field_errors::{FieldErrors, FieldPath};
 use crate::apiserver::metadata;
-use crate::resource::{CONTAINER_LISTS, ObjectExt, amount};
+use crate::resource::{ObjectExt, RESOURCE_CONTAINER_LISTS, amount};
 
 /// Resources that can be resized.
 const RESIZABLE: [&str; 2] = ["cpu", "memory"];
@@ -29,7 +29,7 @@ pub(in crate::apiserver) fn with_all_resources(old: &Value, new: &Value) -> Valu
 /// pod-level resources cannot be resized (`InPlacePodLevelResourcesVerticalScaling`).
 pub(in crate::apiserver) fn with_resources(old: &Value, new: &Value) -> Value {
     let mut pod = old.clone();
-    for list in CONTAINER_LISTS {
+    for list in RESOURCE_CONTAINER_LISTS {
         let resources: Vec<_> = new
             .spec()
             .items(list)
@@ -77,7 +77,7 @@ pub(in crate::apiserver) fn validate_resize(
         }
         validate_pod_level_resize(new.spec(), old.spec(), &mut errors);
     }
-    for list in CONTAINER_LISTS {
+    for list in RESOURCE_CONTAINER_LISTS {
         for (at, (after, before)) in new.spec().items(list).zip(old.spec().items(list)).enumerate() {
             if list == "initContainers" && before.text("restartPolicy") != "Always" {
                 if resources(after) != resources(before) {

@@ -6,7 +6,7 @@ use super::{defaults, validation};
 use crate::apiserver::field_errors::{FieldErrors, FieldPath};
 use crate::apiserver::objects::control_plane_version;
 use crate::context::SimContext;
-use crate::resource::{CONTAINER_LISTS, ObjectExt};
+use crate::resource::{ObjectExt, RESOURCE_CONTAINER_LISTS};
 
 const MUTABLE_FIELDS: &str = "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
 
@@ -29,7 +29,7 @@ pub(in crate::apiserver) fn prepare_update(ctx: &SimContext, new: &mut Value, ol
 fn validate_update(new: &Value, old: &Value) -> FieldErrors {
     let mut errors = validation::validate(new);
     let spec = FieldPath::new("spec");
-    for list in CONTAINER_LISTS {
+    for list in RESOURCE_CONTAINER_LISTS {
         if new.spec().items(list).count() != old.spec().items(list).count() {
             errors.forbidden(&spec.child(list), "pod updates may not add or remove containers");
             return errors;
@@ -56,7 +56,7 @@ fn tolerations_without_seconds(pod: &Value) -> Vec<Value> {
 /// Returns the new spec with the old values of all mutable fields.
 fn with_mutable_fields_of(new: &Value, old: &Value) -> Value {
     let mut spec = new.spec().clone();
-    for list in CONTAINER_LISTS {
+    for list in RESOURCE_CONTAINER_LISTS {
         let images = old.spec().items(list).map(|container| container.get("image"));
         spec.items_mut(list)
             .zip(images)

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{resources, volumes};
 use crate::apiserver::field_errors::{FieldErrors, FieldPath};
 use crate::apiserver::{metadata, names};
-use crate::resource::{CONTAINER_LISTS, ObjectExt};
+use crate::resource::{ObjectExt, RESOURCE_CONTAINER_LISTS};
 
 /// Fields of an ephemeral container; all others are forbidden.
 const EPHEMERAL_FIELDS: [&str; 17] = [
@@ -49,20 +49,21 @@ pub(super) fn validate(pod: &Value) -> FieldErrors {
 
 fn validate_as(pod: &Value, version: &KubeletVersion) -> FieldErrors {
     let mut errors = metadata::validate(pod, names::dns_subdomain);
-    validate_spec((pod, version), &FieldPath::new("spec"), &mut errors);
+    validate_spec(pod, version, &FieldPath::new("spec"), &mut errors);
     errors
 }
 
 /// Validates labels and spec of a pod template (`ValidatePodTemplateSpec`).
 pub(in crate::apiserver) fn validate_template(
-    (template, version): (&Value, &KubeletVersion),
+    template: &Value,
+    version: &KubeletVersion,
     path: &FieldPath,
     errors: &mut FieldErrors,
 ) {
     let labels = path.child("metadata").child("labels");
     metadata::validate_labels(template.labels(), &labels, errors);
     let path = path.child("spec");
-    validate_spec((template, version), &path, errors);
+    validate_spec(template, version, &path, errors);
     if template.spec().items("ephemeralContainers").next().is_some() {
         errors.forbidden(
             &path.child("ephemeralContainers"),
@@ -72,14 +73,14 @@ pub(in crate::apiserver) fn validate_template(
 }
 
 /// Validates the spec of a pod or a pod template, which is at `path`.
-fn validate_spec((pod, version): (&Value, &KubeletVersion), path: &FieldPath, errors: &mut FieldErrors) {
+fn validate_spec(pod: &Value, version: &KubeletVersion, path: &FieldPath, errors: &mut FieldErrors) {
     let spec = pod.spec();
     let volumes = volumes::validate(spec, &path.child("volumes"), errors);
     validate_containers(pod, &volumes, &path.child("containers"), errors);
     validate_init_containers(pod, &volumes, &path.child("initContainers"), errors);
     validate_ephemeral_containers(pod, &volumes, &path.child("ephemeralContainers"), errors);
-    for list in CONTAINER_LISTS {
-        validate_restart_policies((pod, list), version, &path.child(list), errors);
+    for list in RESOURCE_CONTAINER_LISTS {
+        validate_restart_policies(pod, list, version, &path.child(list), errors);
     }
     resources::validate_pod_level(pod, path, errors);
     check_supported(spec, path, "restartPolicy", &["Always", "OnFailure", "Never"], errors);
@@ -139,7 +140,8 @@ fn validate_init_containers(
 /// policy, and rules beside it (`ContainerRestartRules`, `validateContainerRestartPolicy` of
 /// `pkg/apis/core/validation/validation.go`); before, only init containers may have one, `Always`.
 fn validate_restart_policies(
-    (pod, list): (&Value, &str),
+    pod: &Value,
+    list: &str,
     version: &KubeletVersion,
     path: &FieldPath,
     errors: &mut FieldErrors,
@@ -167,7 +169,7 @@ fn validate_ephemeral_containers(
     path: &FieldPath,
     errors: &mut FieldErrors,
 ) {
-    let others: BTreeSet<&str> = CONTAINER_LISTS
+    let others: BTreeSet<&str> = RESOURCE_CONTAINER_LISTS
         .iter()
         .flat_map(|list| pod.spec().items(list))
         .map(|container| container.text("name"))

@@ -12,7 +12,7 @@ use super::*;
 use crate::context::SimContext;
 use crate::fault::ActiveFaults;
 use crate::resource::{Kind, ObjectExt, Scope};
-use crate::sim::{Epoch, Rng, Sequence, Time};
+use crate::sim::{Epoch, Rng, Sequence, SimTime};
 use crate::storage::Store;
 
 /// A store without controllers and kubelets.
@@ -37,7 +37,7 @@ impl Bench {
             "metadata": {"name": "n1"},
             "status": {"nodeInfo": {"kubeletVersion": version}},
         });
-        bench.store.create(Kind::Node, node, Time::ZERO).unwrap();
+        bench.store.create(Kind::Node, node, SimTime::ZERO).unwrap();
         bench.create(Kind::Namespace, "", json!({"metadata": {"name": "default"}})).unwrap();
         bench.create(Kind::ServiceAccount, "default", json!({"metadata": {"name": "default"}})).unwrap();
         bench
@@ -45,7 +45,7 @@ impl Bench {
 
     fn ctx(&mut self) -> SimContext<'_> {
         SimContext {
-            now: Time::ZERO,
+            now: SimTime::ZERO,
             store: &mut self.store,
             sequence: &mut self.sequence,
             rng: &mut self.rng,
@@ -268,7 +268,7 @@ fn rejects_invalid_pods_with_the_messages_of_a_real_server() {
     for (spec, expected) in invalid {
         let error = bench.pod("p", spec).unwrap_err();
         assert_eq!(error.message, format!("Pod \"p\" is invalid: {expected}"));
-        assert_eq!((error.code, error.reason), (422, "Invalid"));
+        assert_eq!((error.code, error.reason.as_str()), (422, "Invalid"));
     }
     let error = bench.pod("A_b", json!({"containers": [{"name": "c"}]})).unwrap_err();
     assert_eq!(
@@ -431,7 +431,7 @@ fn deletes_running_pods_with_a_grace_period_and_others_at_once() {
         bench.running("late", "True");
         bench.delete(Kind::Pod, "late", None).unwrap();
         let mut ctx = bench.ctx();
-        ctx.now = Time::ZERO + Duration::from_secs(30);
+        ctx.now = SimTime::ZERO + Duration::from_secs(30);
         let options = DeleteOptions { grace: Some(2), ..DeleteOptions::default() };
         let DeleteResult::Object(dying) = delete(&mut ctx, Kind::Pod, "default", "late", options).unwrap()
         else {
@@ -537,7 +537,7 @@ fn evictions_respect_disruption_budgets() {
 
     bench.budget("b", 1, 1);
     let error = bench.evict("p").unwrap_err();
-    assert_eq!((error.code, error.reason), (429, "TooManyRequests"));
+    assert_eq!((error.code, error.reason.as_str()), (429, "TooManyRequests"));
     assert_eq!(error.message, "Cannot evict pod as it would violate the pod's disruption budget.");
     assert_eq!(
         json!(error.details.unwrap())["causes"],

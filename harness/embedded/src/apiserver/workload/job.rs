@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::apiserver::status::Status;
+use crate::apiserver::status::{Status, StatusReason};
 use crate::context::SimContext;
 use crate::resource::ObjectExt;
 
@@ -17,7 +17,7 @@ pub(super) fn reject_indexed(job: &Value) -> Result<(), Status> {
         return Ok(());
     }
     let message = "the embedded cluster does not run Indexed jobs: leave completionMode out";
-    Err(Status::new(501, "NotImplemented", message))
+    Err(Status::new(StatusReason::NotImplemented, message))
 }
 
 /// Sets the uid of a new job, and the selector and labels of its pods (`generateSelector`).

@@ -23,7 +23,7 @@ pub(in crate::apiserver) fn validate(kind: Kind, object: &Value, version: &Kubel
     ];
     errors.check_non_negative(spec, &counts, &path);
     validate_selector(spec, &path, &mut errors);
-    pod::validate_template((&spec["template"], version), &template_path, &mut errors);
+    pod::validate_template(&spec["template"], version, &template_path, &mut errors);
     let path = template_path.child("spec").child("restartPolicy");
     let policy = spec["template"].spec().text("restartPolicy");
     match kind {

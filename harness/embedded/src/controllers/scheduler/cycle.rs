@@ -14,8 +14,8 @@ use crate::controllers::context::{ControllerContext, ControllerTask, observed_ge
 use crate::controllers::recorder::{self, EventObjects};
 use crate::resource::pod_status::{ConditionStatus, PodCondition};
 use crate::resource::{EventBody, Kind, ObjectExt};
-use crate::sim::Time;
-use crate::storage::{Change, ChangeKind};
+use crate::sim::SimTime;
+use crate::storage::{ObjectChange, WatchEventType};
 
 /// Duration of a scheduling cycle.
 const CYCLE: Duration = Duration::from_millis(2);
@@ -31,12 +31,12 @@ const FLUSH: Duration = Duration::from_secs(300);
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
     /// Time at which the pod was added, which orders pods of equal priority.
-    since: Time,
+    since: SimTime,
     attempts: u32,
     /// Time of the next attempt.
-    due: Time,
+    due: SimTime,
     /// End of the backoff.
-    backoff: Time,
+    backoff: SimTime,
 }
 
 /// Scheduling queue: pods without a node, by namespace and name.
@@ -44,12 +44,16 @@ struct Waiting {
 pub(in crate::controllers) struct Scheduler {
     waiting: BTreeMap<(String, String), Waiting>,
     /// Time of the next scheduled run.
-    scheduled: Option<Time>,
+    scheduled: Option<SimTime>,
 }
 
 impl Scheduler {
     /// Handles changes of objects.
-    pub(in crate::controllers) fn handle_changes(&mut self, changes: &[Change], ctx: &mut ControllerContext) {
+    pub(in crate::controllers) fn handle_changes(
+        &mut self,
+        changes: &[ObjectChange],
+        ctx: &mut ControllerContext,
+    ) {
         let mut helpful = false;
         for change in changes {
             helpful |= match change.kind {
@@ -96,17 +100,17 @@ impl Scheduler {
     }
 
     /// Handles a change of a pod. Returns whether other pods may become schedulable.
-    fn pod_changed(&mut self, change: &Change, ctx: &SimContext) -> bool {
+    fn pod_changed(&mut self, change: &ObjectChange, ctx: &SimContext) -> bool {
         let pod = &change.object;
         let key = (pod.namespace().to_owned(), pod.name().to_owned());
-        if change.change_kind == ChangeKind::Deleted || !is_pending(pod) {
+        if change.event_type == WatchEventType::Deleted || !is_pending(pod) {
             self.waiting.remove(&key);
             let before = change.before.as_ref();
-            let ended = change.change_kind == ChangeKind::Deleted
+            let ended = change.event_type == WatchEventType::Deleted
                 || pod.is_terminal() && !before.is_some_and(|before| before.is_terminal());
             return ended && !pod.node_name().is_empty();
         }
-        let first = Waiting { since: ctx.now, attempts: 0, due: ctx.now + CYCLE, backoff: Time::ZERO };
+        let first = Waiting { since: ctx.now, attempts: 0, due: ctx.now + CYCLE, backoff: SimTime::ZERO };
         match self.waiting.get_mut(&key) {
             None => {
                 self.waiting.insert(key, first);
@@ -213,10 +217,10 @@ fn is_pending(pod: &Value) -> bool {
 }
 
 /// Returns whether the change of a node may make pods schedulable; heartbeats do not.
-fn may_help(change: &Change) -> bool {
+fn may_help(change: &ObjectChange) -> bool {
     let Some(before) = &change.before else { return true };
     let node = &change.object;
-    change.change_kind != ChangeKind::Deleted
+    change.event_type != WatchEventType::Deleted
         && (before.spec() != node.spec()
             || before.labels() != node.labels()
             || before.status().get("allocatable") != node.status().get("allocatable"))

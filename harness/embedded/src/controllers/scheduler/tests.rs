@@ -8,7 +8,7 @@ use super::nodes::{PodInfo, PodRequests};
 use super::preemption::split_by_budget;
 use crate::controllers::tests::TestCluster;
 use crate::resource::{Kind, ObjectExt};
-use crate::sim::Time;
+use crate::sim::SimTime;
 
 fn cluster_with_classes(nodes: &[&str]) -> TestCluster {
     let mut cluster = TestCluster::with_nodes(nodes);
@@ -161,7 +161,7 @@ fn pods_that_violate_a_budget() {
         let mut cluster = TestCluster::new();
         for (index, mut object) in budgets.iter().cloned().enumerate() {
             object["metadata"] = json!({"name": format!("b{index}"), "namespace": "default"});
-            cluster.0.store.create(Kind::PodDisruptionBudget, object, Time::ZERO).unwrap();
+            cluster.0.store.create(Kind::PodDisruptionBudget, object, SimTime::ZERO).unwrap();
         }
         let pod = |name: &str, namespace: &str, labels: Value| PodInfo {
             pod: Arc::new(json!({"metadata": {"name": name, "namespace": namespace, "labels": labels}})),

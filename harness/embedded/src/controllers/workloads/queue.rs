@@ -10,8 +10,8 @@ use super::{deployment, job, replica_set};
 use crate::controllers::context::{ControllerContext, ControllerTask, WorkloadKey};
 use crate::controllers::owners;
 use crate::resource::{Kind, ObjectExt, label_selector};
-use crate::sim::Time;
-use crate::storage::{Change, ChangeKind};
+use crate::sim::SimTime;
+use crate::storage::{ObjectChange, WatchEventType};
 
 /// Delay until a controller handles an object.
 const SYNC_DELAY: Duration = Duration::from_millis(5);
@@ -26,14 +26,18 @@ impl WorkloadKey {
 #[derive(Debug, Default)]
 pub(in crate::controllers) struct Workloads {
     /// Due times of objects.
-    due: BTreeMap<WorkloadKey, Time>,
+    due: BTreeMap<WorkloadKey, SimTime>,
     /// Consecutive failures of objects.
     failures: BTreeMap<WorkloadKey, u32>,
 }
 
 impl Workloads {
     /// Handles a change of an object.
-    pub(in crate::controllers) fn handle_change(&mut self, change: &Change, ctx: &mut ControllerContext) {
+    pub(in crate::controllers) fn handle_change(
+        &mut self,
+        change: &ObjectChange,
+        ctx: &mut ControllerContext,
+    ) {
         let object = &change.object;
         match change.kind {
             Kind::Deployment => self.schedule(WorkloadKey::of(Kind::Deployment, object), SYNC_DELAY, ctx),
@@ -82,11 +86,11 @@ impl Workloads {
         }
     }
 
-    fn pod_changed(&mut self, change: &Change, ctx: &mut ControllerContext) {
+    fn pod_changed(&mut self, change: &ObjectChange, ctx: &mut ControllerContext) {
         let pod = &change.object;
         self.schedule_owners(change, Kind::ReplicaSet, SYNC_DELAY, ctx);
         self.schedule_owners(change, Kind::Job, SYNC_JOB_BATCH_PERIOD, ctx);
-        if pod.controller().is_none() && change.change_kind != ChangeKind::Deleted {
+        if pod.controller().is_none() && change.event_type != WatchEventType::Deleted {
             for (kind, wait) in [(Kind::ReplicaSet, SYNC_DELAY), (Kind::Job, SYNC_JOB_BATCH_PERIOD)] {
                 let all = ctx.store.list(kind, Some(pod.namespace()));
                 let mine: Vec<WorkloadKey> = all
@@ -98,16 +102,22 @@ impl Workloads {
         }
     }
 
-    fn job_changed(&mut self, change: &Change, ctx: &mut ControllerContext) {
+    fn job_changed(&mut self, change: &ObjectChange, ctx: &mut ControllerContext) {
         let job = &change.object;
         let same = change.before.as_ref().is_some_and(|before| before.generation() == job.generation());
-        let deleted = change.change_kind == ChangeKind::Deleted;
+        let deleted = change.event_type == WatchEventType::Deleted;
         let wait = if same && !deleted { SYNC_JOB_BATCH_PERIOD } else { SYNC_DELAY };
         self.schedule(WorkloadKey::of(Kind::Job, job), wait, ctx);
     }
 
     /// Schedules the current and the former controller of an object.
-    fn schedule_owners(&mut self, change: &Change, kind: Kind, wait: Duration, ctx: &mut ControllerContext) {
+    fn schedule_owners(
+        &mut self,
+        change: &ObjectChange,
+        kind: Kind,
+        wait: Duration,
+        ctx: &mut ControllerContext,
+    ) {
         let namespace = change.object.namespace();
         for object in [Some(&change.object), change.before.as_ref()].into_iter().flatten() {
             let owner = object.controller().and_then(|owner| owners::find(&owner, namespace, ctx));

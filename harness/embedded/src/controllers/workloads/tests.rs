@@ -56,7 +56,7 @@ impl TestCluster {
 
     /// Ends a pod now.
     fn end(&mut self, pod: &str, phase: &str, code: i64) {
-        let now = self.0.store.epoch.seconds(self.0.now);
+        let now = self.0.store.epoch.rfc3339_seconds(self.0.now);
         self.0.store.update(Kind::Pod, "default", pod, |pod| {
             pod["status"]["phase"] = json!(phase);
             pod["status"]["containerStatuses"] =

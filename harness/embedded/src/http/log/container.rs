@@ -1,15 +1,16 @@
-//! Containers whose logs are read.
+//! The container run of a log request.
 
 use serde_json::Value;
 
-use crate::apiserver::Status;
+use crate::apiserver::{Status, StatusReason};
+use crate::kubelet::http::{DEFAULT_ADDRESS, KUBELET_PORT, dial_refused};
 use crate::kubelet::pods::{LogPath, PodLogOptions};
 use crate::resource::pod_status::ContainerStatus;
 use crate::resource::{Kind, ObjectExt, PodStatus};
 use crate::simulation::Simulation;
 use crate::storage::Store;
 
-/// A run of a container whose log is read.
+/// The run of a container whose log is read.
 pub(crate) struct LoggedContainer {
     node: String,
     namespace: String,
@@ -22,7 +23,7 @@ pub(crate) struct LoggedContainer {
 }
 
 impl LoggedContainer {
-    /// The current run of a container of a pod on a node.
+    /// Returns the current run of a container of a pod on a node.
     pub(crate) fn new(pod: &Value, node: &str, container: String) -> Self {
         let status = container_status(pod, &container);
         Self {
@@ -35,7 +36,7 @@ impl LoggedContainer {
         }
     }
 
-    /// Returns true if the run has ended and its log is complete.
+    /// Returns whether the run has ended and its log is complete.
     pub(crate) fn is_complete(&self, store: &Store) -> bool {
         let Some(pod) = store.get(Kind::Pod, &self.namespace, &self.pod) else { return true };
         let status = container_status(pod, &self.container);
@@ -63,24 +64,24 @@ impl LoggedContainer {
             match answer.code {
                 200 => Ok(answer.text),
                 400 => Err(Status::bad_request(answer.text)),
-                404 => Err(Status::new(404, "NotFound", answer.text)),
+                404 => Err(Status::new(StatusReason::NotFound, answer.text)),
                 _ => Err(Status::internal(answer.text)),
             }
         })
     }
 
-    /// 500 for a kubelet that does not run.
+    /// Returns the 500 Status of a request to a stopped kubelet.
     fn connection_refused(&self, node: Option<&Value>) -> Status {
-        let address = node.and_then(Value::internal_ip).unwrap_or("127.0.0.1");
+        let address = node.and_then(Value::internal_ip);
+        let host = address.unwrap_or(DEFAULT_ADDRESS);
         let Self { namespace, pod, container, .. } = self;
-        Status::internal(format!(
-            "Get \"https://{address}:10250/containerLogs/{namespace}/{pod}/{container}\": dial tcp {address}:10250: connect: connection refused"
-        ))
+        let url = format!("https://{host}:{KUBELET_PORT}/containerLogs/{namespace}/{pod}/{container}");
+        Status::internal(format!("Get {url:?}: {}", dial_refused(address)))
     }
 }
 
-/// Lists of containers, in the order of error messages.
-const CONTAINER_LISTS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
+/// Container lists of a pod spec, in the order in which `LogLocation` lists the names.
+const LISTS_IN_LOG_ERRORS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
 
 /// Returns the requested container, or the only one if the request does not name one
 /// (`pkg/registry/core/pod/strategy.go`, `LogLocation`).
@@ -89,7 +90,7 @@ pub(crate) fn select_container(pod: &Value, requested: &str) -> Result<String, S
         let containers = pod.spec().items(list);
         containers.map(|container| container.text("name").to_owned()).collect::<Vec<_>>()
     };
-    let all: Vec<String> = CONTAINER_LISTS.into_iter().flat_map(names).collect();
+    let all: Vec<String> = LISTS_IN_LOG_ERRORS.into_iter().flat_map(names).collect();
     let name = pod.name();
     if !requested.is_empty() {
         return if all.iter().any(|container| container == requested) {

@@ -22,7 +22,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Handles GET of a container's log; streams new output if the log is followed.
 pub(crate) fn log(cluster: &Cluster, request: &ApiRequest) -> Result<Response, Status> {
-    let (namespace, name) = (request.target.namespace(), request.target.name());
+    let (namespace, name) = (request.path.namespace(), request.path.name());
     let LogRequest { container, follow, options } = LogRequest::from_query(&request.query)?;
     let (text, follower) = cluster.with(|simulation| {
         let pod = simulation.store.get(Kind::Pod, namespace, name).cloned();

@@ -26,7 +26,7 @@ pub(crate) fn delete(
         (Kind::Job, None) => vec![JOB_WARNING.to_owned()],
         _ => Vec::new(),
     };
-    let (namespace, name) = (request.target.namespace(), request.target.name());
+    let (namespace, name) = (request.path.namespace(), request.path.name());
     let deleted = cluster.with(|simulation| {
         simulation.with_context(|ctx| apiserver::delete(ctx, endpoint.kind, namespace, name, options))
     })?;
@@ -45,7 +45,7 @@ pub(crate) fn delete_collection(
 ) -> Result<Response, Status> {
     let options = delete_options(request)?;
     let selector = ObjectSelector::from_query(&request.query, endpoint.view.resource.source)?;
-    let namespace = request.target.namespace();
+    let namespace = request.path.namespace();
     let (objects, version) = cluster.with(|simulation| {
         simulation.with_context(|ctx| {
             let all = ctx.store.list(endpoint.kind, Some(namespace));

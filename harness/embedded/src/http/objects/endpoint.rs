@@ -9,24 +9,28 @@ use crate::apiserver::{ObjectPath, Status};
 use crate::cluster::Cluster;
 use crate::http::errors;
 use crate::http::request::{ApiRequest, Query};
+use crate::http::resource::SubresourceKind;
 use crate::http::selector::ObjectSelector;
 use crate::http::view::View;
 use crate::resource::Kind;
 use crate::storage::Store;
 
-/// A stored kind, and its representation in responses.
+/// What a request reads or writes: a stored kind or a subresource, and the representation in
+/// responses.
 #[derive(Clone, Copy)]
 pub(crate) struct Endpoint {
     /// Representation in responses.
     pub(crate) view: View,
     /// Kind in the store.
     pub(crate) kind: Kind,
+    /// Subresource; `None` for the object itself.
+    pub(crate) subresource: Option<SubresourceKind>,
 }
 
 impl Endpoint {
     /// Returns the path of the object that a request names.
     pub(super) fn path<'a>(&self, request: &'a ApiRequest) -> ObjectPath<'a> {
-        ObjectPath { kind: self.kind, namespace: request.target.namespace(), name: request.target.name() }
+        ObjectPath { kind: self.kind, namespace: request.path.namespace(), name: request.path.name() }
     }
 
     /// Returns the stored object that a request names, or 404.
@@ -48,7 +52,7 @@ pub(crate) fn get(cluster: &Cluster, request: &ApiRequest, endpoint: Endpoint) -
 /// Handles GET of a list. The list has the current version and is complete: `limit` is ignored.
 pub(crate) fn list(cluster: &Cluster, request: &ApiRequest, endpoint: Endpoint) -> Result<Response, Status> {
     let selector = ObjectSelector::from_query(&request.query, endpoint.view.resource.source)?;
-    let namespace = request.target.namespace.as_deref();
+    let namespace = request.path.namespace.as_deref();
     let (version, objects) = cluster.with(|simulation| {
         let store = &simulation.store;
         check_version_reached(&request.query, store.version())?;

@@ -21,7 +21,7 @@ use crate::http::{errors, responses};
 use crate::resource::ObjectExt;
 use crate::sim::Subscription;
 use crate::simulation::Simulation;
-use crate::storage::{Change, ChangeKind, WatchChannel};
+use crate::storage::{ObjectChange, WatchChannel, WatchEventType};
 
 /// Length of a watch without `timeoutSeconds`. A real API server chooses 30 to 60 minutes at
 /// random.
@@ -55,10 +55,10 @@ fn open(cluster: &Cluster, request: &ApiRequest, endpoint: Endpoint) -> Result<W
     Ok(cluster.with(|simulation| {
         let mut watch = Watch {
             cluster: cluster.clone(),
-            namespace: request.target.namespace.clone(),
+            namespace: request.path.namespace.clone(),
             selector,
             sent_version: 0,
-            channel: simulation.store.watch(endpoint.kind, request.target.namespace.as_deref()),
+            channel: simulation.store.watch(endpoint.kind, request.path.namespace.as_deref()),
             interruptions: simulation.faults.interruptions(),
             interruptions_at_start: simulation.faults.interruptions().notified_version(),
             deadline,
@@ -200,12 +200,12 @@ impl Watch {
             // Changes before a version in the future are not sent.
             _ if version > simulation.store.version() => {}
             Ok(changes) => {
-                let is_watched = |change: &&Change| {
+                let is_watched = |change: &&ObjectChange| {
                     let namespace = change.object.namespace();
                     change.kind == self.endpoint.kind
                         && self.namespace.as_deref().is_none_or(|watched| namespace == watched)
                 };
-                let changes: Vec<Change> = changes.filter(is_watched).cloned().collect();
+                let changes: Vec<ObjectChange> = changes.filter(is_watched).cloned().collect();
                 changes.iter().for_each(|change| self.send_change(change));
                 self.sent_version = simulation.store.version();
             }
@@ -239,9 +239,9 @@ impl Watch {
         self.is_done = true;
     }
 
-    fn send_change(&mut self, change: &Change) {
+    fn send_change(&mut self, change: &ObjectChange) {
         let before = change.before.as_ref().filter(|before| self.selector.matches(before));
-        let is_deleted = change.change_kind == ChangeKind::Deleted;
+        let is_deleted = change.event_type == WatchEventType::Deleted;
         let is_selected = !is_deleted && self.selector.matches(&change.object);
         match (before, is_selected) {
             (None, true) => self.send("ADDED", &change.object),
@@ -301,28 +301,29 @@ mod tests {
     use http::{HeaderMap, Method};
 
     use super::*;
-    use crate::http::request::Target;
+    use crate::http::request::ResourcePath;
     use crate::http::resource;
     use crate::http::view::View;
-    use crate::options::{NodeOptions, Options};
+    use crate::options::{ClusterOptions, NodeOptions};
     use crate::resource::Kind;
 
     #[tokio::test]
     async fn an_expired_watch_ends_without_a_bookmark() {
         let node = NodeOptions::new("worker", KubeletVersion::from_minor(33));
-        let options = Options::new(7, "2026-01-01T00:00:00Z".parse().unwrap(), vec![node]);
+        let options = ClusterOptions::new(7, "2026-01-01T00:00:00Z".parse().unwrap(), vec![node]);
         let cluster = Cluster::new(options).unwrap();
         let request = ApiRequest {
             method: Method::GET,
-            target: Target::parse("/api/v1/namespaces/default/configmaps").unwrap(),
+            path: ResourcePath::parse("/api/v1/namespaces/default/configmaps").unwrap(),
             query: Query::default(),
             representation: Representation::default(),
             headers: HeaderMap::new(),
             body: Bytes::new(),
         };
-        let resource = resource::find(&request.target).unwrap();
+        let resource = resource::find(&request.path).unwrap();
         let view = View::from_request(&cluster, &request, resource).unwrap();
-        let mut watch = open(&cluster, &request, Endpoint { view, kind: Kind::ConfigMap }).unwrap();
+        let mut watch =
+            open(&cluster, &request, Endpoint { view, kind: Kind::ConfigMap, subresource: None }).unwrap();
         watch.buffer.clear();
         cluster.with(|simulation| simulation.store.forget_history());
         watch.send_due_bookmark();

@@ -8,6 +8,7 @@ use crate::apiserver::{self, Status, StoredObject, WriteOptions};
 use crate::cluster::Cluster;
 use crate::context::SimContext;
 use crate::http::request::ApiRequest;
+use crate::http::resource::SubresourceKind;
 use crate::http::responses;
 use crate::resource::ObjectExt;
 
@@ -19,7 +20,7 @@ pub(crate) fn create(
 ) -> Result<Response, Status> {
     let options = request.write_options()?;
     let object = parse(request, endpoint)?;
-    let namespace = request.target.namespace();
+    let namespace = request.path.namespace();
     let StoredObject { object, warnings } = cluster.with(|simulation| {
         simulation.with_context(|ctx| apiserver::create(ctx, endpoint.kind, namespace, object, options))
     })?;
@@ -57,12 +58,12 @@ pub(crate) fn replace(
     options: WriteOptions,
 ) -> Result<StoredObject, Status> {
     let path = endpoint.path(request);
-    match request.target.subresource.as_deref() {
-        Some("status") => apiserver::update_status(ctx, path, object, options),
-        Some("ephemeralcontainers") => {
+    match endpoint.subresource {
+        Some(SubresourceKind::Status) => apiserver::update_status(ctx, path, object, options),
+        Some(SubresourceKind::EphemeralContainers) => {
             apiserver::update_ephemeral_containers(ctx, path.namespace, path.name, object, options)
         }
-        Some("resize") => apiserver::resize(ctx, path.namespace, path.name, object, options),
+        Some(SubresourceKind::Resize) => apiserver::resize(ctx, path.namespace, path.name, object, options),
         _ => apiserver::update(ctx, path, object, options),
     }
 }
@@ -72,7 +73,7 @@ pub(crate) fn evict(cluster: &Cluster, request: &ApiRequest) -> Result<Response,
     let body = request.json_body()?;
     let eviction: Value =
         serde_json::from_slice(&body).map_err(|error| Status::bad_request(error.to_string()))?;
-    let (namespace, pod) = (request.target.namespace(), request.target.name());
+    let (namespace, pod) = (request.path.namespace(), request.path.name());
     let status = cluster
         .with(|simulation| simulation.with_context(|ctx| apiserver::evict(ctx, namespace, pod, &eviction)))?;
     Ok(responses::json(201, &status))

@@ -194,7 +194,7 @@ fn retain_keys(current: &mut Fields, patch: &mut Fields) -> Result<(), Status> {
     Ok(())
 }
 
-/// Returns true if an item of a list corresponds to an entry of an element order.
+/// Returns whether an item of a list corresponds to an entry of an element order.
 fn is_same(strategy: ListStrategy, item: &Value, entry: &Value) -> bool {
     match strategy {
         ListStrategy::MergeBy(key) => item.get(key).is_some() && item.get(key) == entry.get(key),

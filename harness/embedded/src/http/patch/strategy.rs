@@ -53,7 +53,7 @@ pub(crate) fn list_strategy(kind: Kind, path: &[&str]) -> ListStrategy {
     }
 }
 
-/// Returns true if a patch replaces the object at a path instead of merging it.
+/// Returns whether a patch replaces the object at a path instead of merging it.
 pub(crate) fn replaces_object(kind: Kind, path: &[&str]) -> bool {
     kind == Kind::PodDisruptionBudget && path == ["spec", "selector"]
 }

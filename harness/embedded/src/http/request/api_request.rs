@@ -6,7 +6,7 @@ use http::{HeaderMap, Method};
 use super::content_type::body_to_json;
 use super::query::Query;
 use super::representation::Representation;
-use super::target::Target;
+use super::resource_path::ResourcePath;
 use crate::apiserver::{Status, WriteOptions};
 
 /// A request for a resource.
@@ -14,7 +14,7 @@ pub(crate) struct ApiRequest {
     /// HTTP method.
     pub(crate) method: Method,
     /// Resource, namespace and name of the path.
-    pub(crate) target: Target,
+    pub(crate) path: ResourcePath,
     /// Parameters.
     pub(crate) query: Query,
     /// Requested representation of objects.

@@ -5,10 +5,10 @@ mod content_type;
 mod protobuf;
 mod query;
 mod representation;
-mod target;
+mod resource_path;
 
 pub(crate) use api_request::ApiRequest;
 pub(crate) use content_type::ContentType;
 pub(crate) use query::Query;
 pub(crate) use representation::Representation;
-pub(crate) use target::Target;
+pub(crate) use resource_path::ResourcePath;

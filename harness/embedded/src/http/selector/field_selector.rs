@@ -51,7 +51,7 @@ impl FieldSelector {
         terms.into_iter().map(requirement).collect::<Result<_, _>>().map(Self)
     }
 
-    /// Returns true if a stored object meets all requirements.
+    /// Returns whether a stored object meets all requirements.
     pub(crate) fn matches(&self, object: &Value) -> bool {
         self.0
             .iter()

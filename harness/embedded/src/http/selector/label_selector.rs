@@ -24,7 +24,7 @@ impl LabelSelector {
         requirements.iter().map(|part| Requirement::parse(part)).collect::<Result<_, _>>().map(Self)
     }
 
-    /// Returns true if labels meet all requirements.
+    /// Returns whether labels meet all requirements.
     pub(crate) fn matches(&self, labels: &Value) -> bool {
         self.0.iter().all(|Requirement { key, operator, values }| {
             operator.is_met(labels[key.as_str()].as_str(), values.iter().map(String::as_str))

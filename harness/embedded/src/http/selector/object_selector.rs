@@ -30,7 +30,7 @@ impl ObjectSelector {
         })
     }
 
-    /// Returns true if the selector matches a stored object.
+    /// Returns whether the selector matches a stored object.
     pub(crate) fn matches(&self, stored: &Value) -> bool {
         self.labels.matches(stored.labels()) && self.fields.matches(stored)
     }

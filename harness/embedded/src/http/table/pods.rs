@@ -79,7 +79,7 @@ impl PodSummary {
         summary
     }
 
-    /// Adds the init containers; returns true if one of them is not completed or started.
+    /// Adds the init containers; returns whether one of them is not completed or started.
     fn add_init_containers(&mut self, pod: &Value, status: &PodStatus) -> bool {
         for (at, status) in status.init_container_statuses.iter().enumerate() {
             self.add_restarts(status);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{Cluster, NodeOptions, Options};
+use crate::{Cluster, ClusterOptions, NodeOptions};
 use evictlab_rules::KubeletVersion;
 use futures::AsyncBufReadExt;
 use http::{Method, Request};
@@ -47,7 +47,7 @@ impl Answer {
 
 impl Lab {
     pub(super) async fn new() -> Self {
-        let options = Options::new(
+        let options = ClusterOptions::new(
             7,
             "2026-01-01T00:00:00Z".parse().unwrap(),
             vec![NodeOptions::new("worker", KubeletVersion::from_minor(33))],

@@ -51,6 +51,16 @@ async fn evicts_and_deletes_pods() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn head_requests_do_not_write() {
+    let lab = Lab::new().await;
+    lab.sleeper("p").await;
+    for path in ["/api/v1/namespaces/test/pods/p/status", "/api/v1/nodes/worker/proxy/healthz"] {
+        let answer = lab.request(http::Method::HEAD, path, &[], String::new()).await;
+        assert_eq!(answer.code, 200, "{path}: {}", answer.text);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn forwards_requests_to_kubelets() {
     let lab = Lab::new().await;
     lab.sleeper("p").await;

@@ -1,7 +1,7 @@
 //! The API on a TCP port.
 
 use crate::Access;
-use crate::{Cluster, NodeOptions, Options};
+use crate::{Cluster, ClusterOptions, NodeOptions};
 use evictlab_rules::KubeletVersion;
 use k8s_openapi::api::core::v1::Node;
 use kube::api::{Api, ListParams};
@@ -11,7 +11,7 @@ use tokio::net::TcpListener;
 
 #[tokio::test]
 async fn requires_the_token_of_the_kubeconfig() {
-    let options = Options::new(
+    let options = ClusterOptions::new(
         1,
         "2026-01-01T00:00:00Z".parse().unwrap(),
         vec![NodeOptions::new("worker", KubeletVersion::from_minor(33))],

@@ -21,7 +21,7 @@ use super::message::{EvictionTexts, eviction_texts};
 use super::ranking::rank;
 use crate::defect::{Defect, Defects};
 use crate::kubelet::config::FeatureGates;
-use crate::sim::{Rng, Time};
+use crate::sim::{Rng, SimTime};
 
 /// Configuration of a manager.
 #[derive(Clone, Debug, Default)]
@@ -115,10 +115,10 @@ pub(crate) struct Manager {
     /// `KubeletSeparateDiskGC` is off: the kubelet neither reclaims nor ranks.
     lacks_ranking: bool,
     met: Vec<Threshold>,
-    first_met: Vec<(Threshold, Time)>,
+    first_met: Vec<(Threshold, SimTime)>,
     /// Those of past pressure, for a kubelet that remembers them.
-    past_first_met: Vec<(Threshold, Time)>,
-    conditions_met: BTreeMap<NodeCondition, Time>,
+    past_first_met: Vec<(Threshold, SimTime)>,
+    conditions_met: BTreeMap<NodeCondition, SimTime>,
     conditions: Vec<NodeCondition>,
     /// Indexes of the critical candidates that exceeded a limit in the last pass, once for each
     /// kind of limit.
@@ -217,7 +217,7 @@ impl Manager {
     /// Evaluates a Summary.
     pub(crate) fn evaluate(
         &mut self,
-        now: Time,
+        now: SimTime,
         sample: &Sample,
         candidates: &[EvictionCandidate<'_>],
         rng: &mut Rng,
@@ -264,7 +264,7 @@ impl Manager {
     }
 
     /// Updates the thresholds that are met, with the times since when.
-    fn update_met(&mut self, now: Time, observations: &[Observation]) {
+    fn update_met(&mut self, now: SimTime, observations: &[Observation]) {
         let mut met = met(&self.thresholds, observations, |_| self.has(Defect::MinimumReclaimAlways));
         for threshold in self::met(&self.met, observations, |threshold| self.has_minimum_reclaim(threshold)) {
             let same = |other: &Threshold| {
@@ -299,7 +299,7 @@ impl Manager {
     }
 
     /// Updates the conditions that are reported.
-    fn update_conditions(&mut self, now: Time, rng: &mut Rng) {
+    fn update_conditions(&mut self, now: SimTime, rng: &mut Rng) {
         let mut conditions_met = std::mem::take(&mut self.conditions_met);
         let keeps_first = self.has(Defect::TransitionFromFirst);
         for (threshold, since) in &self.first_met {
@@ -323,7 +323,7 @@ impl Manager {
     }
 
     /// Returns the thresholds that have been met for their grace period, with new observations.
-    fn take_due(&mut self, now: Time, observations: &[Observation], rng: &mut Rng) -> Vec<Threshold> {
+    fn take_due(&mut self, now: SimTime, observations: &[Observation], rng: &mut Rng) -> Vec<Threshold> {
         let is_of_disk = |threshold: &Threshold| threshold.signal.condition() == NodeCondition::DiskPressure;
         let grace = |threshold: &Threshold| match threshold.grace {
             Some(_) if self.has(Defect::SoftActsAtOnce) => Duration::ZERO,
@@ -332,7 +332,7 @@ impl Manager {
             Some(_) if self.has(Defect::SoftNeverActs) => Duration::MAX,
             grace => grace.unwrap_or_default(),
         };
-        let long_enough = |(threshold, since): &(Threshold, Time)| {
+        let long_enough = |(threshold, since): &(Threshold, SimTime)| {
             (now.since(*since) >= grace(threshold)).then(|| threshold.clone())
         };
         let mut due: Vec<Threshold> = self.first_met.iter().filter_map(long_enough).collect();

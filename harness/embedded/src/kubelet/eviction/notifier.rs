@@ -16,7 +16,7 @@ use crate::kubelet::log::Level;
 use crate::kubelet::state::Kubelet;
 use crate::machine::{Cgroup, Machine};
 use crate::options::CgroupVersion;
-use crate::sim::Time;
+use crate::sim::SimTime;
 
 /// Period in which the notifiers are re-armed (`notifierRefreshInterval`).
 const REFRESH: Duration = Duration::from_secs(10);
@@ -79,7 +79,7 @@ impl Kubelet {
         &mut self,
         group: &Cgroup,
         mark: u64,
-        _at: Time,
+        _at: SimTime,
         _machine: &mut Machine,
         ctx: &mut SimContext,
     ) {

@@ -8,7 +8,7 @@ use crate::defect::Defect;
 use crate::kubelet::images::ImageDeletion;
 use crate::kubelet::state::Kubelet;
 use crate::machine::Machine;
-use crate::sim::Time;
+use crate::sim::SimTime;
 
 impl Kubelet {
     /// Deletes dead containers and unused images.
@@ -16,7 +16,7 @@ impl Kubelet {
         &mut self,
         actions: &[ReclaimAction],
         machine: &mut Machine,
-        now: Time,
+        now: SimTime,
     ) {
         let mut actions = actions.to_vec();
         if self.has(Defect::ReclaimImagesFirst) {

@@ -10,7 +10,7 @@ use super::manager::{Manager, Victim};
 use super::metrics::EvictionMetrics;
 use crate::kubelet::pods::ActivePod;
 use crate::machine::Cgroup;
-use crate::sim::Time;
+use crate::sim::SimTime;
 
 /// State of the eviction manager.
 #[derive(Clone, Debug, Default)]
@@ -20,7 +20,7 @@ pub(crate) struct Eviction {
     pub(super) loops: Vec<SyncLoop>,
     pub(super) notifiers: Vec<Notifier>,
     /// Time at which the notifiers were last armed.
-    pub(super) armed: Option<Time>,
+    pub(super) armed: Option<SimTime>,
     /// Metrics of evictions and preemptions.
     pub metrics: EvictionMetrics,
 }
@@ -44,14 +44,14 @@ pub(super) enum Work {
     /// Waits for the end of a pod's containers.
     Killing(Box<Killing>),
     /// Waits for the cleanup of evicted pods.
-    CleaningUp { pods: Vec<ActivePod>, until: Time },
+    CleaningUp { pods: Vec<ActivePod>, until: SimTime },
 }
 
 /// Evictions of a pass, one after another.
 #[derive(Clone, Debug)]
 pub(super) struct Killing {
     pub(super) now: PlannedEviction,
-    pub(super) since: Time,
+    pub(super) since: SimTime,
     pub(super) next: VecDeque<PlannedEviction>,
     pub(super) done: Vec<ActivePod>,
 }
@@ -60,7 +60,7 @@ pub(super) struct Killing {
 #[derive(Clone, Debug, Default)]
 pub(super) struct SyncLoop {
     pub work: Work,
-    pub due: Option<Time>,
+    pub due: Option<SimTime>,
 }
 
 /// Notifier of a memory threshold. The index of its loop is its own index plus one.

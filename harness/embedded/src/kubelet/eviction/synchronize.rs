@@ -21,7 +21,7 @@ use crate::kubelet::recorder::EventObject;
 use crate::kubelet::state::Kubelet;
 use crate::machine::Machine;
 use crate::resource::{EventBody, ObjectExt};
-use crate::sim::Time;
+use crate::sim::SimTime;
 
 /// Start of the eviction manager, after cAdvisor's first measurement.
 const WARM_UP: Duration = Duration::from_millis(250);
@@ -354,7 +354,7 @@ impl Kubelet {
     pub(super) fn schedule_loop(
         &mut self,
         index: usize,
-        time: Time,
+        time: SimTime,
         event: EvictionEvent,
         ctx: &mut SimContext,
     ) {
@@ -365,7 +365,7 @@ impl Kubelet {
     }
 
     /// Returns whether a loop's pass is due; passes scheduled before a restart are not.
-    pub(super) fn take_due(&mut self, index: usize, now: Time) -> bool {
+    pub(super) fn take_due(&mut self, index: usize, now: SimTime) -> bool {
         let sync_loop = self.eviction.loops.get_mut(index);
         sync_loop.is_some_and(|sync_loop| sync_loop.due.take_if(|due| *due == now).is_some())
     }
@@ -411,7 +411,7 @@ mod tests {
 
     use super::*;
     use crate::kubelet::stats::Stats;
-    use crate::options::{NodeOptions, Options};
+    use crate::options::{ClusterOptions, NodeOptions};
     use crate::simulation::Simulation;
 
     /// Without a measurement of the root cgroup, `HasDedicatedImageFs` fails, and the next pass
@@ -421,7 +421,7 @@ mod tests {
         for (minor, errors, containerfs) in [(28, 0, 0), (29, 2, 0), (32, 2, 1), (36, 2, 1)] {
             let node = NodeOptions::new("n1", KubeletVersion::from_minor(minor));
             let epoch = "2026-01-01T00:00:00Z".parse().unwrap();
-            let mut simulation = Simulation::new(Options::new(3, epoch, vec![node])).unwrap();
+            let mut simulation = Simulation::new(ClusterOptions::new(3, epoch, vec![node])).unwrap();
             let mut lines = simulation.with(|_, nodes, ctx| {
                 let node = nodes.get_mut("n1").unwrap();
                 node.kubelet.log = Default::default();
@@ -434,7 +434,7 @@ mod tests {
                     }
                     node.kubelet.eviction.loops[SYNC_LOOP].due = Some(ctx.now);
                     node.kubelet.handle_eviction_event(EvictionEvent::Synchronize, &mut node.machine, ctx);
-                    lines.push(node.kubelet.log.since(Time::ZERO).map(str::to_owned).collect::<Vec<_>>());
+                    lines.push(node.kubelet.log.since(SimTime::ZERO).map(str::to_owned).collect::<Vec<_>>());
                 }
                 lines
             });

@@ -1,5 +1,7 @@
 //! Availability of images.
 
+use evictlab_api_types::ImageReference;
+
 /// Result of an image lookup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::kubelet) enum ImageLookup {
@@ -49,7 +51,7 @@ pub(in crate::kubelet) fn id(image: &str) -> String {
 
 /// Returns containerd's error message of a failed pull.
 pub(in crate::kubelet) fn failure(image: &str) -> String {
-    let full = if image.contains(':') { image.to_owned() } else { format!("{image}:latest") };
+    let full = ImageReference::parse(image).with_default_tag().to_string();
     format!(
         "rpc error: code = NotFound desc = failed to pull and unpack image {full:?}: failed to resolve reference {full:?}: {full}: not found"
     )
@@ -76,6 +78,18 @@ mod tests {
             ("nonexistent:1", ImageLookup::Nowhere),
         ] {
             assert_eq!(find(image), found, "{image}");
+        }
+    }
+
+    #[test]
+    fn a_failed_pull_names_the_default_tag() {
+        for (image, full) in [
+            ("thing", "thing:latest"),
+            ("thing:1", "thing:1"),
+            ("localhost:5000/thing", "localhost:5000/thing:latest"),
+            ("thing@sha256:00", "thing@sha256:00"),
+        ] {
+            assert!(failure(image).ends_with(&format!(": {full}: not found")), "{}", failure(image));
         }
     }
 

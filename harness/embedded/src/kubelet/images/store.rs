@@ -8,7 +8,7 @@ use evictlab_rules::quantity::MIB;
 use k8s_openapi::api::core::v1::ContainerImage;
 
 use crate::machine::{DiskUse, Filesystem};
-use crate::sim::Time;
+use crate::sim::SimTime;
 
 /// Image on a node.
 #[derive(Clone, Debug)]
@@ -28,8 +28,8 @@ struct Image {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct ImageRecord {
     /// Time of the last detection at which a container used the image.
-    last_used: Option<Time>,
-    first_detected: Option<Time>,
+    last_used: Option<SimTime>,
+    first_detected: Option<SimTime>,
 }
 
 /// A deletion of unused images.
@@ -173,7 +173,7 @@ impl Images {
         &mut self,
         version: &KubeletVersion,
         used: &BTreeSet<&str>,
-        now: Time,
+        now: SimTime,
     ) {
         let found = Some(now).filter(|_| version.at_least(29));
         let record = ImageRecord { first_detected: found, last_used: None };
@@ -183,7 +183,7 @@ impl Images {
 
     /// Records new images and those that containers use with the time, and forgets deleted ones
     /// (`detectImages`).
-    pub(in crate::kubelet) fn detect(&mut self, used: &BTreeSet<&str>, now: Time) {
+    pub(in crate::kubelet) fn detect(&mut self, used: &BTreeSet<&str>, now: SimTime) {
         let mut before = std::mem::take(&mut self.detected);
         let known = |image: &Image| {
             let new = ImageRecord { first_detected: Some(now), last_used: None };
@@ -199,7 +199,7 @@ impl Images {
     /// Deletes images that no container uses, the least recently used first, then the one that was
     /// detected first, until enough is free (`freeSpace`). An image that is detected now is too
     /// young. Returns the number of bytes of the deleted images.
-    pub(crate) fn delete_unused(&mut self, deletion: &ImageDeletion<'_>, now: Time) -> u64 {
+    pub(crate) fn delete_unused(&mut self, deletion: &ImageDeletion<'_>, now: SimTime) -> u64 {
         self.detect(&deletion.used, now);
         let is_old = |record: &ImageRecord| {
             record.first_detected.is_none_or(|first| now.since(first) >= deletion.min_age)

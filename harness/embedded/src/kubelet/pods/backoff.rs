@@ -2,38 +2,40 @@
 
 use std::time::Duration;
 
-use crate::sim::Time;
+use crate::sim::SimTime;
 
-const FIRST: Duration = Duration::from_secs(10);
-const LONGEST: Duration = Duration::from_secs(300);
+/// Delay after the first failure.
+const INITIAL_DELAY: Duration = Duration::from_secs(10);
+/// Maximum delay.
+const MAX_DELAY: Duration = Duration::from_secs(300);
 
 /// Backoff of one container or image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Backoff {
     pub delay: Duration,
-    updated: Time,
+    updated: SimTime,
 }
 
 impl Backoff {
-    /// Returns the backoff after another failure: the initial delay, or twice the last one. It is
-    /// reset when the last failure is longer ago than twice the maximum.
-    pub(super) fn next(last: Option<Self>, failed: Time, now: Time) -> Self {
+    /// Returns the backoff after another failure: the initial delay, or twice the last one. The
+    /// delay starts again if the last failure is more than twice `MAX_DELAY` ago.
+    pub(super) fn next(last: Option<Self>, failed: SimTime, now: SimTime) -> Self {
         let delay = match last {
-            Some(last) if failed.since(last.updated) <= LONGEST * 2 => (last.delay * 2).min(LONGEST),
-            _ => FIRST,
+            Some(last) if failed.since(last.updated) <= MAX_DELAY * 2 => (last.delay * 2).min(MAX_DELAY),
+            _ => INITIAL_DELAY,
         };
         Self { delay, updated: now }
     }
 
     /// Returns the end of the backoff after a failure, or `None` if it has passed.
-    pub(super) fn end_after(self, failed: Time, now: Time) -> Option<Time> {
-        let long_past = failed.since(self.updated) > LONGEST * 2;
+    pub(super) fn end_after(self, failed: SimTime, now: SimTime) -> Option<SimTime> {
+        let long_past = failed.since(self.updated) > MAX_DELAY * 2;
         let until = failed + self.delay;
         (!long_past && until > now).then_some(until)
     }
 
     /// Returns the end of the backoff, counted from the last update.
-    pub(super) fn until_since_update(self, now: Time) -> Option<Time> {
+    pub(super) fn end_after_update(self, now: SimTime) -> Option<SimTime> {
         self.end_after(self.updated, now)
     }
 }
@@ -44,7 +46,7 @@ mod tests {
 
     #[test]
     fn backoff_doubles_to_five_minutes_and_resets_after_ten() {
-        let at = |seconds| Time::after(Duration::from_secs(seconds));
+        let at = |seconds| SimTime::from_start(Duration::from_secs(seconds));
         let mut last = Backoff::next(None, at(0), at(0));
         let mut delays = vec![last.delay.as_secs()];
         for _ in 0..6 {

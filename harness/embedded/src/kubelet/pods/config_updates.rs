@@ -19,14 +19,14 @@ use crate::kubelet::recorder::EventObject;
 use crate::kubelet::state::Kubelet;
 use crate::machine::Machine;
 use crate::resource::{EventBody, Kind, ObjectExt, Phase, PodStatus};
-use crate::storage::{Change, ChangeKind};
+use crate::storage::{ObjectChange, WatchEventType};
 
 impl Kubelet {
     /// Handles changes of the node's pods, as far as they were made since the last call; `None`
     /// stands for changes that the caller cannot name.
     pub(in crate::kubelet) fn handle_pod_changes(
         &mut self,
-        changes: Option<Vec<Change>>,
+        changes: Option<Vec<ObjectChange>>,
         machine: &mut Machine,
         ctx: &mut SimContext,
     ) {
@@ -36,7 +36,7 @@ impl Kubelet {
             Some(changes) => {
                 let new = changes.into_iter().filter(|change| change.version > seen);
                 let pods = new.filter(|change| !self.mirror_changed(change, ctx));
-                pods.map(|change| (change.change_kind == ChangeKind::Deleted, change.object)).collect()
+                pods.map(|change| (change.event_type == WatchEventType::Deleted, change.object)).collect()
             }
             None => self.all_pods(ctx),
         };
@@ -56,7 +56,7 @@ impl Kubelet {
     }
 
     /// Returns the changes of the node's pods after a version; `None` if the history is too short.
-    fn own_changes(&self, seen: u64, ctx: &SimContext) -> Option<Vec<Change>> {
+    fn own_changes(&self, seen: u64, ctx: &SimContext) -> Option<Vec<ObjectChange>> {
         let changes = ctx.store.since(seen).ok()?;
         Some(
             changes

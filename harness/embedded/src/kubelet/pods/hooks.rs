@@ -9,7 +9,7 @@ use crate::kubelet::event::PodEvent;
 use crate::kubelet::state::Kubelet;
 use crate::machine::{ContainerId, ExecId, ExecResult, Machine};
 use crate::resource::EventBody;
-use crate::sim::Time;
+use crate::sim::SimTime;
 
 /// Duration of a hook that the model does not run.
 const UNKNOWN_HOOK: Duration = Duration::from_millis(50);
@@ -43,13 +43,13 @@ enum StartedHook {
     /// A command that runs.
     Runs(ExecId),
     /// A wait until a time.
-    Ends(Time),
+    Ends(SimTime),
     /// A command that could not be started.
     Failed(String),
 }
 
 impl StartedHook {
-    fn start(hook: &Hook, container: &str, machine: &mut Machine, now: Time) -> Self {
+    fn start(hook: &Hook, container: &str, machine: &mut Machine, now: SimTime) -> Self {
         match hook {
             Hook::Exec(command) => match machine.exec(container, command, now) {
                 Ok(exec) => Self::Runs(exec),
@@ -72,7 +72,7 @@ impl Kubelet {
         longest: Duration,
         machine: &mut Machine,
         ctx: &mut SimContext,
-    ) -> Time {
+    ) -> SimTime {
         let hook = worker.manifest.spec.container(place).and_then(|spec| Hook::read(spec, "preStop"));
         let Some(hook) = hook.filter(|_| !longest.is_zero()) else { return ctx.now };
         match StartedHook::start(&hook, container, machine, ctx.now) {
@@ -166,7 +166,7 @@ pub(super) fn start_post_start(
     worker: &mut Worker,
     (container, place): (&ContainerId, ContainerIndex),
     machine: &mut Machine,
-    now: Time,
+    now: SimTime,
 ) {
     let Some(spec) = worker.manifest.spec.container(place) else { return };
     let Some(hook) = Hook::read(spec, "postStart") else { return };

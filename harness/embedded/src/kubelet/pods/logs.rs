@@ -8,7 +8,7 @@ use crate::context::SimContext;
 use crate::kubelet::state::Kubelet;
 use crate::machine::{LogLine, Machine};
 use crate::resource::PodStatus;
-use crate::sim::Time;
+use crate::sim::SimTime;
 
 /// Response to a log request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -113,13 +113,13 @@ fn find(status: &PodStatus, container: &str, pod: &str, previous: bool) -> Resul
 
 impl PodLogOptions {
     /// Returns the earliest time of the lines.
-    fn since(&self, ctx: &SimContext) -> Option<Time> {
+    fn since(&self, ctx: &SimContext) -> Option<SimTime> {
         let start = ctx.now.since_start();
         if let Some(seconds) = self.since_seconds {
-            return Some(Time::after(start.saturating_sub(Duration::from_secs(seconds))));
+            return Some(SimTime::from_start(start.saturating_sub(Duration::from_secs(seconds))));
         }
         let since = self.since_time?.duration_since(ctx.epoch().0);
-        Some(Time::after(Duration::try_from(since).unwrap_or_default()))
+        Some(SimTime::from_start(Duration::try_from(since).unwrap_or_default()))
     }
 
     fn apply(&self, lines: &[LogLine], ctx: &SimContext) -> String {

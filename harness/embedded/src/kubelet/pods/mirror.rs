@@ -11,7 +11,7 @@ use crate::context::SimContext;
 use crate::kubelet::event::PodEvent;
 use crate::kubelet::state::Kubelet;
 use crate::resource::{Kind, ObjectExt};
-use crate::storage::{Change, ChangeKind};
+use crate::storage::{ObjectChange, WatchEventType};
 
 /// Returns whether a pod is static.
 pub(super) fn is_static(object: &Value) -> bool {
@@ -69,9 +69,9 @@ impl Kubelet {
 
     /// Handles a change of a mirror pod: a deleted one is created again while its static pod
     /// exists. Returns whether the object is a mirror pod.
-    pub(super) fn mirror_changed(&mut self, change: &Change, ctx: &mut SimContext) -> bool {
+    pub(super) fn mirror_changed(&mut self, change: &ObjectChange, ctx: &mut SimContext) -> bool {
         let Some(hash) = hash_of(&change.object) else { return false };
-        let is_removed = change.change_kind == ChangeKind::Deleted || change.object.is_deleting();
+        let is_removed = change.event_type == WatchEventType::Deleted || change.object.is_deleting();
         if is_removed && self.pods.workers.contains_key(hash) {
             self.schedule_pod(ctx.now, PodEvent::Mirror(hash.to_owned()), ctx);
         }

@@ -7,7 +7,7 @@ use rand::RngExt;
 
 use super::spec::Container;
 use crate::machine::{ContainerId, PodUid};
-use crate::sim::{Rng, Time};
+use crate::sim::{Rng, SimTime};
 
 /// State of the runtime.
 #[derive(Default)]
@@ -57,11 +57,11 @@ pub(super) struct RuntimeSnapshot {
 pub(super) enum State {
     Created,
     Running {
-        started: Time,
+        started: SimTime,
     },
     Exited {
-        started: Time,
-        finished: Time,
+        started: SimTime,
+        finished: SimTime,
         code: i32,
         oom: bool,
         /// Content that the container wrote to `/dev/termination-log`.

@@ -152,8 +152,7 @@ impl Kubelet {
             let message = format!("Container image {image:?} already present on machine{end}");
             self.record_container_event(worker, place, EventBody::normal("Pulled", &message), ctx);
             worker.steps.push_front(Step::Create(place));
-        } else if worker.pulls.get(image).is_some_and(|backoff| backoff.until_since_update(ctx.now).is_some())
-        {
+        } else if worker.pulls.get(image).is_some_and(|backoff| backoff.end_after_update(ctx.now).is_some()) {
             let mut message = format!("Back-off pulling image {image:?}");
             self.record_container_event(worker, place, EventBody::normal("BackOff", &message), ctx);
             if self.identity.version.at_least(32) {

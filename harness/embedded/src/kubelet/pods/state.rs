@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::runtime::{Record, Runtime, State};
 use super::worker::{Stage, Worker};
 use crate::machine::{ContainerId, PodUid};
-use crate::sim::Time;
+use crate::sim::SimTime;
 
 /// Period of PLEG relists (`genericPlegRelistPeriod`).
 const RELIST: Duration = Duration::from_secs(1);
@@ -35,7 +35,7 @@ pub(crate) struct RunningContainer {
     /// ID in the machine.
     pub id: ContainerId,
     /// Start time.
-    pub started: Time,
+    pub started: SimTime,
 }
 
 /// Preemption that kills one pod after the other.
@@ -59,13 +59,13 @@ pub(crate) struct Pods {
     /// Version of the store up to which changes were handled.
     pub(super) seen: u64,
     /// Time of the first relist; the others follow every second.
-    pub(super) first_relist: Time,
+    pub(super) first_relist: SimTime,
     /// True if a relist is scheduled.
     pub(super) relist_scheduled: bool,
     /// True if a read of the manifests is scheduled.
     pub(super) read_scheduled: bool,
     /// Time of the next rotation of logs.
-    pub(super) next_rotation: Option<Time>,
+    pub(super) next_rotation: Option<SimTime>,
     /// Pods that the runtime knew when the kubelet started and that have not been admitted again,
     /// in the order of their creation.
     pub(super) readmission: Vec<PodUid>,
@@ -73,7 +73,7 @@ pub(crate) struct Pods {
     /// count (`filterOutInactivePods`).
     pub(super) unadmitted: BTreeSet<PodUid>,
     /// Time of the next retry of pending resizes.
-    pub(super) resize_retry: Option<Time>,
+    pub(super) resize_retry: Option<SimTime>,
     /// Preemptions that wait for the end of a pod.
     pub(super) preemptions: Vec<Preemption>,
     /// Source of numbers that detect stale events; survives restarts.
@@ -111,7 +111,7 @@ impl Pods {
 
     /// Returns the containers of a pod of which containerd has statistics: those that run, and for
     /// a moment those that have ended.
-    pub(crate) fn with_statistics(&self, pod: &str, now: Time) -> Vec<RunningContainer> {
+    pub(crate) fn with_statistics(&self, pod: &str, now: SimTime) -> Vec<RunningContainer> {
         let is_listed = |state: &State| match state {
             State::Running { .. } => true,
             State::Exited { finished, .. } => now.since(*finished) < TASK_REMOVAL,
@@ -165,11 +165,11 @@ impl Pods {
     }
 
     /// Returns the time of the next relist.
-    pub(super) fn next_relist(&self, now: Time) -> Time {
+    pub(super) fn next_relist(&self, now: SimTime) -> SimTime {
         if now < self.first_relist {
             return self.first_relist;
         }
-        let past = (now - self.first_relist).as_micros() as u64 / RELIST.as_micros() as u64;
+        let past = now.since(self.first_relist).as_micros() as u64 / RELIST.as_micros() as u64;
         self.first_relist + Duration::from_micros((past + 1) * RELIST.as_micros() as u64)
     }
 }

@@ -14,7 +14,7 @@ use crate::kubelet::event::PodEvent;
 use crate::kubelet::state::Kubelet;
 use crate::machine::{ContainerId, Machine, Signal};
 use crate::resource::EventBody;
-use crate::sim::Time;
+use crate::sim::SimTime;
 
 /// Minimum grace period of a container (`minimumGracePeriodInSeconds`).
 const MIN_GRACE: Duration = Duration::from_secs(2);
@@ -25,7 +25,7 @@ pub(super) struct Exit {
     pub code: i32,
     /// True if the OOM killer killed the container.
     pub oom: bool,
-    pub at: Time,
+    pub at: SimTime,
 }
 
 impl Kubelet {
@@ -175,14 +175,14 @@ impl Kubelet {
             if matches!(stop, Stop::Signalled(until) if *until <= ctx.now) {
                 machine.signal(id, Signal::Kill, ctx.now);
                 // Nothing is due any more: the machine reports the exit.
-                *stop = Stop::Signalled(Time::after(Duration::MAX));
+                *stop = Stop::Signalled(SimTime::from_start(Duration::MAX));
             }
         }
         let next = stopping.containers.values().map(|stop| match stop {
             Stop::Hook(until) | Stop::Turn(until) | Stop::Signalled(until) => *until,
         });
         let uid = &worker.manifest.uid;
-        if let Some(next) = next.filter(|next| *next < Time::after(Duration::MAX)).min() {
+        if let Some(next) = next.filter(|next| *next < SimTime::from_start(Duration::MAX)).min() {
             self.schedule_pod(next, PodEvent::Stop(uid.clone()), ctx);
         }
         if stopping.containers.is_empty() {

@@ -14,7 +14,7 @@ use crate::kubelet::event::PodEvent;
 use crate::kubelet::state::Kubelet;
 use crate::machine::{Machine, PodUid};
 use crate::resource::PodStatus;
-use crate::sim::Time;
+use crate::sim::SimTime;
 
 /// Result of a sync.
 #[derive(Debug, Default, PartialEq)]
@@ -224,7 +224,7 @@ impl Kubelet {
 
     /// Returns the delay of a retry after a failure: 10 s; since 1.35 the end of the first backoff
     /// (`MinBackoffExpiration`).
-    fn retry_after(&self, worker: &Worker, now: Time) -> Duration {
+    fn retry_after(&self, worker: &Worker, now: SimTime) -> Duration {
         const USUAL: Duration = Duration::from_secs(10);
         if !self.identity.version.at_least(35) {
             return USUAL;
@@ -234,7 +234,7 @@ impl Kubelet {
             State::Exited { finished, .. } => backoff.end_after(finished, now),
             _ => None,
         });
-        let pulls = worker.pulls.values().filter_map(|backoff| backoff.until_since_update(now));
+        let pulls = worker.pulls.values().filter_map(|backoff| backoff.end_after_update(now));
         ends.chain(pulls).min().map_or(USUAL, |end| end.since(now).min(Duration::from_secs(60)))
     }
 

@@ -7,9 +7,9 @@ use super::logs::LogAnswer;
 use super::*;
 use crate::kubelet::Kubelet;
 use crate::machine::{MachineEvent, Signal};
-use crate::options::{NodeOptions, Options};
+use crate::options::{ClusterOptions, NodeOptions};
 use crate::resource::{Kind, ObjectExt};
-use crate::sim::Time;
+use crate::sim::SimTime;
 use crate::simulation::Simulation;
 
 mod ends;
@@ -35,11 +35,11 @@ impl Lab {
     fn new(minor: u32) -> Self {
         let node = NodeOptions::new("n1", KubeletVersion::from_minor(minor));
         let epoch = "2026-01-01T00:00:00Z".parse().unwrap();
-        let simulation = Simulation::new(Options::new(7, epoch, vec![node])).unwrap();
+        let simulation = Simulation::new(ClusterOptions::new(7, epoch, vec![node])).unwrap();
         let mut lab = Self { simulation };
         for name in ["default", "kube-system"] {
             let object = json!({"metadata": {"name": name}, "status": {"phase": "ActivePod"}});
-            let _exists = lab.simulation.store.create(Kind::Namespace, object, Time::ZERO);
+            let _exists = lab.simulation.store.create(Kind::Namespace, object, SimTime::ZERO);
         }
         lab
     }

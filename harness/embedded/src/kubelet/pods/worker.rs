@@ -13,7 +13,7 @@ use super::spec::{ContainerIndex, Manifest};
 use crate::defect::{Defect, Defects};
 use crate::machine::{ContainerId, ExecId, PodUid};
 use crate::resource::{ObjectExt, PodStatus};
-use crate::sim::Time;
+use crate::sim::SimTime;
 
 /// Worker of a pod.
 pub(super) struct Worker {
@@ -60,7 +60,7 @@ pub(super) struct Worker {
     /// True if the runtime has changed since the last relist.
     pub runtime_changed: bool,
     /// Time of the next sync, if the last one failed.
-    pub retry_due: Option<Time>,
+    pub retry_due: Option<SimTime>,
     /// State of the pod in the runtime at the last inspection.
     pub inspected: RuntimeSnapshot,
     /// Resize of the spec that is not part of `manifest`.
@@ -106,7 +106,7 @@ pub(super) enum Step {
     /// The same for a container that a resize restarts, without a back-off.
     Restart(ContainerIndex),
     /// Waits for a pull that started at a time.
-    Pull(ContainerIndex, Time),
+    Pull(ContainerIndex, SimTime),
     /// Creates a container.
     Create(ContainerIndex),
     /// Starts a container.
@@ -121,7 +121,7 @@ pub(super) enum PostStart {
     /// Its command runs.
     Runs(ExecId),
     /// The hook succeeds at a time.
-    Ends(Time),
+    Ends(SimTime),
     /// The hook has failed with an error.
     Failed(String),
 }
@@ -129,7 +129,7 @@ pub(super) enum PostStart {
 /// Containers that are being stopped.
 #[derive(Clone, Debug)]
 pub(super) struct Stopping {
-    pub began: Time,
+    pub began: SimTime,
     pub grace: Duration,
     pub containers: BTreeMap<ContainerId, Stop>,
     pub cause: StopCause,
@@ -175,11 +175,11 @@ impl StopCause {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stop {
     /// The `preStop` hook runs until a time.
-    Hook(Time),
+    Hook(SimTime),
     /// Waits for the exit of others, at most until a time.
-    Turn(Time),
+    Turn(SimTime),
     /// SIGTERM was sent; SIGKILL follows at a time.
-    Signalled(Time),
+    Signalled(SimTime),
 }
 
 impl Worker {

@@ -43,7 +43,7 @@ pub(super) struct Correlator {
 #[derive(Clone, Debug)]
 struct AggregateRecord {
     messages: BTreeSet<String>,
-    last: sim::Time,
+    last: sim::SimTime,
 }
 
 /// Earlier occurrences of an event.
@@ -58,7 +58,7 @@ struct EventLog {
 #[derive(Clone, Copy, Debug)]
 struct TokenBucket {
     left: f64,
-    at: sim::Time,
+    at: sim::SimTime,
 }
 
 impl Correlator {
@@ -69,7 +69,7 @@ impl Correlator {
     pub(super) fn correlate(
         &mut self,
         mut event: Event,
-        now: sim::Time,
+        now: sim::SimTime,
         epoch: sim::Epoch,
         spam_key_has_type: bool,
     ) -> Correlation {
@@ -93,7 +93,7 @@ impl Correlator {
     }
 
     /// Replaces one of many similar events with the aggregated event. Returns the key of its log.
-    fn aggregate(&mut self, event: &mut Event, now: sim::Time, epoch: sim::Epoch) -> String {
+    fn aggregate(&mut self, event: &mut Event, now: sim::SimTime, epoch: sim::Epoch) -> String {
         let Event { involved_object, event_type, reason, message, .. } = &*event;
         let similar = format!("{}\n{event_type}\n{reason}", object_key(involved_object));
         let path = involved_object.field_path.as_deref().unwrap_or_default();
@@ -119,7 +119,7 @@ impl Correlator {
         similar
     }
 
-    fn accept(&mut self, event: &Event, now: sim::Time, spam_key_has_type: bool) -> bool {
+    fn accept(&mut self, event: &Event, now: sim::SimTime, spam_key_has_type: bool) -> bool {
         let mut object = object_key(&event.involved_object);
         if spam_key_has_type {
             object = object + "\n" + event.event_type;

@@ -14,7 +14,7 @@ use crate::fault::EventDelivery;
 use crate::kubelet::event::{KubeletEvent, RecorderEvent};
 use crate::kubelet::state::Kubelet;
 use crate::resource::{Event, EventBody, ObjectExt};
-use crate::sim::Time;
+use crate::sim::SimTime;
 
 /// Delay of [`Defect::EvictedEventLate`].
 const LATE: Duration = Duration::from_secs(30);
@@ -99,7 +99,7 @@ impl Kubelet {
         }
     }
 
-    fn send_at(&mut self, at: Time, pending: PendingEvent, ctx: &mut SimContext) {
+    fn send_at(&mut self, at: SimTime, pending: PendingEvent, ctx: &mut SimContext) {
         self.recorder.last_pending_id += 1;
         let id = self.recorder.last_pending_id;
         self.recorder.pending.insert(id, pending);

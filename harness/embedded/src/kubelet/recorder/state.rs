@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::correlate::Correlator;
 use crate::resource::Event;
 use crate::resource::event::EventNames;
-use crate::sim::Time;
+use crate::sim::SimTime;
 
 /// Object of an event.
 #[derive(Clone, Debug)]
@@ -41,6 +41,6 @@ pub(crate) struct Recorder {
     /// Highest ID of a pending event so far.
     pub(super) last_pending_id: u64,
     /// Time at which the last event is delivered; events are sent one after another.
-    pub(super) last_delivery: Time,
+    pub(super) last_delivery: SimTime,
     pub(super) names: EventNames,
 }

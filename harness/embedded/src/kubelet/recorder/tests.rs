@@ -5,18 +5,18 @@ use evictlab_rules::KubeletVersion;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::options::{NodeOptions, Options};
+use crate::options::{ClusterOptions, NodeOptions};
 use crate::resource::{EventBody, Kind};
-use crate::sim::Time;
+use crate::sim::SimTime;
 use crate::simulation::Simulation;
 
 fn simulation(minor: u32) -> Simulation {
     let node = NodeOptions::new("n1", KubeletVersion::from_minor(minor));
     let epoch = "2026-01-01T00:00:00Z".parse().unwrap();
-    let mut simulation = Simulation::new(Options::new(7, epoch, vec![node])).unwrap();
+    let mut simulation = Simulation::new(ClusterOptions::new(7, epoch, vec![node])).unwrap();
     for name in ["default", "here"] {
         let object = json!({"metadata": {"name": name}, "status": {"phase": "ActivePod"}});
-        let _exists = simulation.store.create(Kind::Namespace, object, Time::ZERO);
+        let _exists = simulation.store.create(Kind::Namespace, object, SimTime::ZERO);
     }
     simulation
 }

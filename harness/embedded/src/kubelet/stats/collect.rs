@@ -12,7 +12,7 @@ use crate::kubelet::config::Housekeeping;
 use crate::kubelet::event::{KubeletEvent, StatsEvent};
 use crate::kubelet::state::Kubelet;
 use crate::machine::{Cgroup, Machine};
-use crate::sim::Time;
+use crate::sim::SimTime;
 
 /// Delay of cAdvisor's first measurement after the start.
 const WARM_UP: Duration = Duration::from_millis(200);
@@ -133,7 +133,7 @@ impl Kubelet {
         };
     }
 
-    pub(super) fn measure_layers(&mut self, machine: &Machine, now: Time) {
+    pub(super) fn measure_layers(&mut self, machine: &Machine, now: SimTime) {
         self.stats.layers_at = Some(now);
         let containers = self.stats.groups.keys().filter_map(|group| match group {
             Cgroup::Container(id) => Some((id.clone(), machine.layer(id))),
@@ -150,7 +150,7 @@ impl Kubelet {
         })
     }
 
-    pub(super) fn stats_at(&mut self, time: Time, event: StatsEvent, ctx: &mut SimContext) {
+    pub(super) fn stats_at(&mut self, time: SimTime, event: StatsEvent, ctx: &mut SimContext) {
         self.schedule(time, KubeletEvent::Stats(event), ctx);
     }
 }

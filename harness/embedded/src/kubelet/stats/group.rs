@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::machine::{Cgroup, Machine, MemoryUse};
-use crate::sim::Time;
+use crate::sim::SimTime;
 
 /// Maximum interval between two measurements, before the jitter (`maxHousekeepingInterval`).
 const SLOWEST: Duration = Duration::from_secs(15);
@@ -11,7 +11,7 @@ const SLOWEST: Duration = Duration::from_secs(15);
 /// Measurement of a cgroup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Measured {
-    pub at: Time,
+    pub at: SimTime,
     pub memory: MemoryUse,
     pub cpu: Duration,
     pub processes: u64,
@@ -21,24 +21,24 @@ pub(super) struct Measured {
 #[derive(Clone, Debug)]
 pub(super) struct Group {
     /// Time of registration.
-    pub since: Time,
+    pub since: SimTime,
     pub last: Option<Measured>,
     before: Option<Measured>,
     /// Current interval, which doubles while nothing changes.
     pub interval: Duration,
     usual: Duration,
     /// Time of the next measurement.
-    pub next: Time,
+    pub next: SimTime,
 }
 
 impl Group {
-    pub(super) fn new(since: Time, usual: Duration) -> Self {
+    pub(super) fn new(since: SimTime, usual: Duration) -> Self {
         Self { since, last: None, before: None, interval: usual, usual, next: since }
     }
 
     /// Adds a measurement. The interval doubles if it equals the last one, otherwise it is reset
     /// (`containerData.nextHousekeepingInterval`).
-    pub(super) fn measure(&mut self, group: &Cgroup, memory: MemoryUse, machine: &Machine, at: Time) {
+    pub(super) fn measure(&mut self, group: &Cgroup, memory: MemoryUse, machine: &Machine, at: SimTime) {
         let processes = match group {
             Cgroup::Container(_) => machine.processes(group),
             _ => 0,

@@ -7,7 +7,7 @@ use rand::RngExt;
 
 use super::group::Group;
 use crate::machine::{Cgroup, ContainerId, DiskUse, Filesystem, PodUid};
-use crate::sim::{Rng, Time};
+use crate::sim::{Rng, SimTime};
 
 /// Last measurements.
 #[derive(Clone, Debug, Default)]
@@ -18,20 +18,20 @@ pub(crate) struct Stats {
     /// File system of images at the node's last measurement, if it is another one.
     pub(super) images_filesystem: Option<Filesystem>,
     pub(super) layers: BTreeMap<ContainerId, DiskUse>,
-    pub(super) layers_at: Option<Time>,
+    pub(super) layers_at: Option<SimTime>,
     pub(super) volumes: BTreeMap<PodUid, PodVolumes>,
     /// Due times: events at other times were scheduled before a restart of the kubelet.
-    pub(super) layers_due: Option<Time>,
-    pub(super) analyze_due: Option<Time>,
-    pub(super) begin_due: Option<Time>,
+    pub(super) layers_due: Option<SimTime>,
+    pub(super) analyze_due: Option<SimTime>,
+    pub(super) begin_due: Option<SimTime>,
     pub(super) begun: bool,
 }
 
 /// Last measurement of a pod's volumes.
 #[derive(Clone, Debug)]
 pub(super) struct PodVolumes {
-    pub at: Time,
-    pub next: Time,
+    pub at: SimTime,
+    pub next: SimTime,
     pub all: Vec<VolumeUse>,
 }
 

@@ -19,7 +19,7 @@ use crate::kubelet::pods::{ActivePod, RunningContainer};
 use crate::kubelet::state::Kubelet;
 use crate::machine::{Cgroup, DiskUse, Filesystem, Machine, MemoryUse};
 use crate::resource::ObjectExt;
-use crate::sim::{Epoch, Time};
+use crate::sim::{Epoch, SimTime};
 
 /// Size of a pod's `/etc/hosts`.
 const ETC_HOSTS: DiskUse = DiskUse { bytes: 4096, inodes: 1 };
@@ -87,7 +87,7 @@ impl Kubelet {
 struct SummaryBuilder<'a> {
     kubelet: &'a Kubelet,
     machine: &'a Machine,
-    now: Time,
+    now: SimTime,
     /// Calendar time at the start of the cluster.
     epoch: Epoch,
     root: (&'a Group, Measured),
@@ -108,7 +108,7 @@ impl<'a> SummaryBuilder<'a> {
         Ok(Self { kubelet, machine, now: ctx.now, epoch: ctx.epoch(), root, is_from_runtime })
     }
 
-    fn date(&self, time: Time) -> Timestamp {
+    fn date(&self, time: SimTime) -> Timestamp {
         self.epoch.at(time)
     }
 
@@ -130,7 +130,7 @@ impl<'a> SummaryBuilder<'a> {
         NodeStats {
             node_name: self.kubelet.identity.node.clone(),
             system_containers: self.system(),
-            start_time: Some(self.date(Time::ZERO)),
+            start_time: Some(self.date(SimTime::ZERO)),
             cpu: Some(self.cpu(group, root)),
             memory: Some(self.node_memory(total, root)),
             fs: Some(self.fs(time, stats.filesystem.used)),
@@ -196,7 +196,7 @@ impl<'a> SummaryBuilder<'a> {
         };
         all.push(SystemContainer {
             name: "runtime".to_owned(),
-            start_time: Some(self.date(Time::ZERO)),
+            start_time: Some(self.date(SimTime::ZERO)),
             cpu: Some(self.cpu(root_group, runtime)),
             memory: Some(self.memory(runtime)),
         });

@@ -2,7 +2,7 @@
 
 use crate::kubelet::identity::Identity;
 use crate::kubelet::images::Images;
-use crate::sim::Time;
+use crate::sim::SimTime;
 
 /// Images, huge pages, and the times of the last and the next updates of the node status.
 #[derive(Clone, Debug, Default)]
@@ -12,11 +12,11 @@ pub(crate) struct NodeStatusUpdates {
     /// Memory that huge pages reserved at the start of the kubelet, in bytes.
     pub huge_pages: u64,
     /// Time of the last status write.
-    pub(super) written: Option<Time>,
-    pub(super) update_due: Option<Time>,
-    pub(super) lease_due: Option<Time>,
-    pub(in crate::kubelet) image_gc_due: Option<Time>,
-    pub(in crate::kubelet) detection_due: Option<Time>,
+    pub(super) written: Option<SimTime>,
+    pub(super) update_due: Option<SimTime>,
+    pub(super) lease_due: Option<SimTime>,
+    pub(in crate::kubelet) image_gc_due: Option<SimTime>,
+    pub(in crate::kubelet) detection_due: Option<SimTime>,
 }
 
 impl NodeStatusUpdates {

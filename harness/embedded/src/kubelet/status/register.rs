@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::update::{ResourceList, extended};
 use crate::context::SimContext;
+use crate::kubelet::http::KUBELET_PORT;
 use crate::kubelet::state::Kubelet;
 use crate::resource::{Kind, ObjectExt};
 
@@ -58,7 +59,7 @@ impl Kubelet {
                     {"type": "InternalIP", "address": address},
                     {"type": "Hostname", "address": name},
                 ],
-                "daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}},
+                "daemonEndpoints": {"kubeletEndpoint": {"Port": KUBELET_PORT}},
                 "nodeInfo": self.node_info(ctx),
             },
         });

@@ -16,7 +16,7 @@ use crate::kubelet::state::Kubelet;
 use crate::machine::{Cgroup, Machine};
 use crate::options::CgroupVersion;
 use crate::resource::{EventBody, Kind, ObjectExt};
-use crate::sim::Time;
+use crate::sim::SimTime;
 
 /// Amounts of resources, such as the capacity of a node, in canonical form.
 pub(super) type ResourceList = BTreeMap<String, String>;
@@ -159,7 +159,7 @@ impl Kubelet {
         (self.identity.cgroup == CgroupVersion::V1 && version.at_least(31)).then_some(warning)
     }
 
-    pub(in crate::kubelet) fn status_at(&mut self, time: Time, event: StatusEvent, ctx: &mut SimContext) {
+    pub(in crate::kubelet) fn status_at(&mut self, time: SimTime, event: StatusEvent, ctx: &mut SimContext) {
         self.schedule(time, KubeletEvent::Status(event), ctx);
     }
 

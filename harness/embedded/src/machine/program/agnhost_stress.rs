@@ -8,9 +8,9 @@ use crate::machine::calibration;
 use crate::machine::descriptors::STDERR;
 use crate::machine::ids::Pid;
 use crate::machine::kernel::{Kernel, Program};
-use crate::machine::signal::{SIGHUP, SIGINT, SIGTERM, Signal};
+use crate::machine::signal::{SIGHUP, SIGINT, SIGTERM, SignalNumber};
 use crate::machine::step::{Footprint, SignalAction, StepOutcome};
-use crate::sim::Time;
+use crate::sim::SimTime;
 
 /// The shortest interval in which small steps are counted.
 const MIN_INTERVAL: Duration = Duration::from_millis(10);
@@ -33,9 +33,9 @@ pub(super) struct AgnhostStress {
     /// Number of steps; `None` for steps of 0 bytes, which never end.
     steps: Option<u64>,
     steps_done: u64,
-    started_at: Option<Time>,
+    started_at: Option<SimTime>,
     is_done_printed: bool,
-    cpu_counted_until: Time,
+    cpu_counted_until: SimTime,
 }
 
 impl AgnhostStress {
@@ -48,12 +48,12 @@ impl AgnhostStress {
             steps_done: 0,
             started_at: None,
             is_done_printed: false,
-            cpu_counted_until: Time::ZERO,
+            cpu_counted_until: SimTime::ZERO,
         }
     }
 
     /// Runs again at `next`, or earlier to count CPU time.
-    fn wait_until(&self, next: Option<Time>, kernel: &Kernel) -> StepOutcome {
+    fn wait_until(&self, next: Option<SimTime>, kernel: &Kernel) -> StepOutcome {
         let count_at = (self.options.cpus > 0).then(|| kernel.now + CPU_INTERVAL);
         next.into_iter().chain(count_at).min().map_or(StepOutcome::Wait, StepOutcome::RunAt)
     }
@@ -99,7 +99,7 @@ impl Program for AgnhostStress {
         }
     }
 
-    fn signal_action(&self, signal: Signal, is_init: bool) -> SignalAction {
+    fn signal_action(&self, signal: SignalNumber, is_init: bool) -> SignalAction {
         match (self.variant, signal) {
             (StressVariant::Evictlab, SIGINT | SIGTERM) => SignalAction::Exit(2),
             // Go's runtime raises the signal again, and exits with 2 if it survives that

@@ -14,7 +14,7 @@ use crate::machine::open_file::ReadOutcome;
 use crate::machine::paths::OpenMode;
 use crate::machine::signal::SIGPIPE;
 use crate::machine::step::{StepOutcome, slice};
-use crate::sim::Time;
+use crate::sim::SimTime;
 
 /// The descriptors of files that the program opens.
 const INPUT: usize = 3;
@@ -47,7 +47,7 @@ pub(super) struct CopyProgram {
     pub(super) buffer: u64,
     /// Prints at its end what was copied, as `dd` does.
     pub(super) prints_report: bool,
-    started_at: Option<Time>,
+    started_at: Option<SimTime>,
     current: Option<Source>,
     /// Data that a pipe had no room for.
     pending: Option<Data>,
@@ -151,7 +151,13 @@ impl CopyProgram {
     }
 
     /// Writes data; runs again at `next`, or when a full pipe has room.
-    fn write(&mut self, data: Data, next: Time, pid: Pid, kernel: &mut Kernel) -> Result<StepOutcome, Errno> {
+    fn write(
+        &mut self,
+        data: Data,
+        next: SimTime,
+        pid: Pid,
+        kernel: &mut Kernel,
+    ) -> Result<StepOutcome, Errno> {
         let len = data.len();
         if let Some(output) = self.output(pid, kernel) {
             let before = kernel.position(output);

@@ -17,9 +17,9 @@ use crate::machine::ids::Pid;
 use crate::machine::kernel::{Kernel, Program};
 use crate::machine::open_file::Target;
 use crate::machine::paths::OpenMode;
-use crate::machine::signal::{SIGINT, SIGTERM, Signal};
+use crate::machine::signal::{SIGINT, SIGTERM, SignalNumber};
 use crate::machine::step::{Footprint, SignalAction, StepOutcome, slice};
-use crate::sim::Time;
+use crate::sim::SimTime;
 
 /// The descriptor of the file that the program writes.
 const FILE: usize = 3;
@@ -39,13 +39,13 @@ pub(super) struct EvictlabStress {
     step_left: u64,
     directory: String,
     children: Vec<Pid>,
-    started_at: Time,
-    progress_at: Time,
+    started_at: SimTime,
+    progress_at: SimTime,
     phase: Phase,
     /// When the current phase continues; `None` if it waits for a signal.
-    next: Option<Time>,
+    next: Option<SimTime>,
     /// When the program exits after a signal.
-    exit_at: Option<Time>,
+    exit_at: Option<SimTime>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,8 +67,8 @@ impl EvictlabStress {
             step_left: 0,
             directory: String::new(),
             children: Vec::new(),
-            started_at: Time::ZERO,
-            progress_at: Time::ZERO,
+            started_at: SimTime::ZERO,
+            progress_at: SimTime::ZERO,
             phase: Phase::New,
             next: None,
             exit_at: None,
@@ -310,7 +310,7 @@ impl Program for EvictlabStress {
         Footprint::EVICTLAB_STRESS
     }
 
-    fn signal_action(&self, signal: Signal, is_init: bool) -> SignalAction {
+    fn signal_action(&self, signal: SignalNumber, is_init: bool) -> SignalAction {
         if !matches!(signal, SIGINT | SIGTERM) {
             return SignalAction::default_for(signal, is_init);
         }

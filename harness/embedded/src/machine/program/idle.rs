@@ -4,7 +4,7 @@ use crate::machine::calibration;
 use crate::machine::descriptors::{STDERR, STDOUT};
 use crate::machine::ids::Pid;
 use crate::machine::kernel::{Kernel, Program};
-use crate::machine::signal::{SIGINT, SIGTERM, Signal};
+use crate::machine::signal::{SIGINT, SIGTERM, SignalNumber};
 use crate::machine::step::{Footprint, SignalAction, StepOutcome};
 
 /// A program that waits for a signal.
@@ -60,7 +60,7 @@ impl Program for Idle {
         }
     }
 
-    fn signal_action(&self, signal: Signal, is_init: bool) -> SignalAction {
+    fn signal_action(&self, signal: SignalNumber, is_init: bool) -> SignalAction {
         match (self, signal) {
             (Self::Pause | Self::AgnhostPause { .. }, SIGINT | SIGTERM) => SignalAction::Deliver,
             // Go's runtime exits with 2 where the kernel ignores the signal that it raises again.

@@ -1,5 +1,7 @@
 //! The entrypoints of known images.
 
+use evictlab_api_types::ImageReference;
+
 use crate::machine::types::ContainerSpec;
 
 /// Returns the command line of a container; `None` if its image determines it and is not known.
@@ -7,8 +9,10 @@ pub(super) fn command_line(spec: &ContainerSpec) -> Option<Vec<String>> {
     if !spec.command.is_empty() {
         return Some(spec.command.iter().chain(&spec.args).cloned().collect());
     }
-    let (entrypoint, default): (&[&str], &[&str]) = match name(&spec.image) {
-        "stress" if is_evictlab_stress(&spec.image) => (&["/stress"], &["idle"]),
+    let image = ImageReference::parse(&spec.image);
+    let last_part = image.name.rsplit('/').next().unwrap_or_default();
+    let (entrypoint, default): (&[&str], &[&str]) = match last_part {
+        "stress" if image.name.ends_with("evictlab/stress") => (&["/stress"], &["idle"]),
         "agnhost" => (&["/agnhost"], &["pause"]),
         "pause" => (&["/pause"], &[]),
         "busybox" | "alpine" => (&[], &["sh"]),
@@ -17,17 +21,6 @@ pub(super) fn command_line(spec: &ContainerSpec) -> Option<Vec<String>> {
     let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
     let arguments = if spec.args.is_empty() { owned(default) } else { spec.args.clone() };
     Some([owned(entrypoint), arguments].concat())
-}
-
-fn is_evictlab_stress(image: &str) -> bool {
-    image.split(['@', ':']).next().is_some_and(|path| path.ends_with("evictlab/stress"))
-}
-
-/// Returns the name of an image without its registry, tag and digest.
-fn name(image: &str) -> &str {
-    let image = image.split('@').next().unwrap_or_default();
-    let last = image.rsplit('/').next().unwrap_or_default();
-    last.split(':').next().unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -51,6 +44,7 @@ mod tests {
         assert_eq!(line("agnhost@sha256:00", &[], &["stress"]).unwrap(), "/agnhost stress");
         assert_eq!(line("agnhost", &["sleep"], &["1"]).unwrap(), "sleep 1");
         assert_eq!(line("localhost/evictlab/stress:1", &[], &[]).unwrap(), "/stress idle");
+        assert_eq!(line("localhost:5000/evictlab/stress:1", &[], &[]).unwrap(), "/stress idle");
         assert_eq!(line("vish/stress", &[], &[]), None);
         assert_eq!(line("nginx", &[], &["-v"]), None);
         assert_eq!(line("nginx", &["sleep", "1"], &[]).unwrap(), "sleep 1");

@@ -8,13 +8,13 @@ use std::time::Duration;
 use crate::machine::ids::Pid;
 use crate::machine::kernel::{Kernel, Program};
 use crate::machine::step::StepOutcome;
-use crate::sim::Time;
+use crate::sim::SimTime;
 
 /// `sleep` and its state.
 pub(super) struct Sleep {
     /// `None` for an infinite sleep.
     length: Option<Duration>,
-    until: Option<Time>,
+    until: Option<SimTime>,
 }
 
 /// The arguments of `sleep` are wrong. The texts are those of busybox.
@@ -82,20 +82,9 @@ impl Program for Sleep {
 }
 
 #[cfg(test)]
-mod error_texts {
-    use super::*;
-    use crate::error_texts::row;
-
-    #[test]
-    fn texts() {
-        let rows = [row(SleepError::MissingOperand), row(SleepError::InvalidNumber("1x".to_owned()))];
-        insta::assert_snapshot!(rows.concat());
-    }
-}
-
-#[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error_texts::row;
 
     fn length(arguments: &[&str]) -> Result<Option<Duration>, SleepError> {
         let arguments: Vec<String> = arguments.iter().map(|argument| (*argument).to_owned()).collect();
@@ -116,5 +105,11 @@ mod tests {
             assert_eq!(length(&["1", wrong, "2"]), Err(SleepError::InvalidNumber(wrong.to_owned())));
         }
         assert_eq!(length(&[]), Err(SleepError::MissingOperand));
+    }
+
+    #[test]
+    fn error_texts() {
+        let rows = [row(SleepError::MissingOperand), row(SleepError::InvalidNumber("1x".to_owned()))];
+        insta::assert_snapshot!(rows.concat());
     }
 }

@@ -11,7 +11,7 @@ use crate::machine::errno::Errno;
 use crate::machine::ids::Pid;
 use crate::machine::kernel::Kernel;
 use crate::machine::step::CommandLine;
-use crate::sim::Time;
+use crate::sim::SimTime;
 
 impl Shell {
     /// Returns a copy of this shell that continues at an operation.
@@ -48,7 +48,7 @@ impl Shell {
     }
 
     /// Requests the CPU time of a fork; returns when the child starts.
-    fn request_fork(&mut self, pid: Pid, kernel: &mut Kernel) -> Time {
+    fn request_fork(&mut self, pid: Pid, kernel: &mut Kernel) -> SimTime {
         let cpu_time = std::mem::take(&mut self.cpu_time) + calibration::EXEC;
         self.busy_until = kernel.run_on_cpu(pid, self.busy_until, cpu_time);
         self.busy_until

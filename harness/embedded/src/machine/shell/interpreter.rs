@@ -11,9 +11,9 @@ use crate::machine::calibration;
 use crate::machine::data::Data;
 use crate::machine::ids::{OpenFileId, Pid};
 use crate::machine::kernel::{Kernel, Program};
-use crate::machine::signal::Signal;
+use crate::machine::signal::SignalNumber;
 use crate::machine::step::{Footprint, SignalAction, StepOutcome};
-use crate::sim::Time;
+use crate::sim::SimTime;
 
 /// The descriptor from which the shell reads the output of a command substitution.
 pub(super) const CAPTURE_INPUT: usize = 9;
@@ -34,7 +34,7 @@ pub(in super::super) struct Shell {
     pub(super) frames: Vec<Frame>,
     pub(super) variables: Arc<BTreeMap<String, String>>,
     /// Trap actions by signal; `None` ignores the signal.
-    pub(super) traps: BTreeMap<Signal, Option<Arc<Script>>>,
+    pub(super) traps: BTreeMap<SignalNumber, Option<Arc<Script>>>,
     /// The output of command substitutions, by slot.
     pub(super) captures: Vec<String>,
     pub(super) status: i32,
@@ -45,11 +45,11 @@ pub(in super::super) struct Shell {
     pub(super) jobs: Vec<Child>,
     pub(super) wait: Wait,
     /// Signals whose trap actions have not run yet.
-    pub(super) pending_signals: Vec<Signal>,
+    pub(super) pending_signals: Vec<SignalNumber>,
     /// True if another shell forked this one.
     pub(super) forked: bool,
     /// The time at which the CPU has done the work that this step requested.
-    pub(super) busy_until: Time,
+    pub(super) busy_until: SimTime,
     /// CPU time of this step that was not requested yet.
     pub(super) cpu_time: Duration,
     /// Number of steps that had no effect.
@@ -145,7 +145,7 @@ impl Shell {
             wait: Wait::Nothing,
             pending_signals: Vec::new(),
             forked: false,
-            busy_until: Time::ZERO,
+            busy_until: SimTime::ZERO,
             cpu_time: Duration::ZERO,
             idle_steps: 0,
         }
@@ -161,7 +161,7 @@ impl Program for Shell {
         Footprint::SHELL
     }
 
-    fn signal_action(&self, signal: Signal, is_init: bool) -> SignalAction {
+    fn signal_action(&self, signal: SignalNumber, is_init: bool) -> SignalAction {
         match self.traps.get(&signal) {
             Some(Some(_)) => SignalAction::Deliver,
             Some(None) => SignalAction::Ignore,

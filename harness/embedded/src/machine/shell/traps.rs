@@ -6,10 +6,10 @@ use super::compile::compile;
 use super::error::ShellError;
 use super::interpreter::{Frame, Shell, Wait};
 use super::script::{Op, Position};
-use crate::machine::signal::Signal;
+use crate::machine::signal::SignalNumber;
 
 /// Parses the name or number of a signal that a script may trap.
-fn parse_signal(name: &str) -> Option<Signal> {
+fn parse_signal(name: &str) -> Option<SignalNumber> {
     let name = name.to_ascii_uppercase();
     Some(match name.strip_prefix("SIG").unwrap_or(&name) {
         "HUP" => 1,
@@ -31,7 +31,7 @@ impl Shell {
             [] => return Ok(0),
             [dash, rest @ ..] if dash == "--" => return self.trap(rest),
             // A number as the first argument resets, as `-` does.
-            [first, ..] if first.parse::<Signal>().is_ok() => (None, arguments),
+            [first, ..] if first.parse::<SignalNumber>().is_ok() => (None, arguments),
             [dash, names @ ..] if dash == "-" => (None, names),
             [action, names @ ..] => (Some(action), names),
         };

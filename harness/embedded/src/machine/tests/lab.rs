@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::machine::{Cgroup, ContainerSpec, LogLine, Machine, MachineEvent, MemoryUse, Mount, Signal};
 use crate::options::NodeOptions;
 use crate::sim::Rng;
-use crate::sim::Time;
+use crate::sim::SimTime;
 use evictlab_rules::KubeletVersion;
 use rand::SeedableRng;
 
@@ -15,7 +15,7 @@ pub(super) const KIB: u64 = 1 << 10;
 pub(super) struct Lab {
     pub machine: Machine,
     pub rng: Rng,
-    pub now: Time,
+    pub now: SimTime,
     pub events: Vec<MachineEvent>,
 }
 
@@ -48,7 +48,7 @@ impl Lab {
 
     pub(super) fn of(options: &NodeOptions) -> Self {
         let machine = Machine::new(options).unwrap();
-        Self { machine, rng: Rng::seed_from_u64(7), now: Time::ZERO, events: Vec::new() }
+        Self { machine, rng: Rng::seed_from_u64(7), now: SimTime::ZERO, events: Vec::new() }
     }
 
     pub(super) fn start(&mut self, id: &str, spec: ContainerSpec) {
@@ -93,7 +93,7 @@ impl Lab {
     }
 
     /// Returns the exit status of a container, whether an OOM kill hit it, and the time.
-    pub(super) fn exit(&self, id: &str) -> Option<(i32, bool, Time)> {
+    pub(super) fn exit(&self, id: &str) -> Option<(i32, bool, SimTime)> {
         self.events.iter().find_map(|event| match event {
             MachineEvent::ContainerExited { container, code, oom, at } if container == id => {
                 Some((*code, *oom, *at))

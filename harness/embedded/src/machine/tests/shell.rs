@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::machine::types::OutputStream;
-use crate::sim::Time;
+use crate::sim::SimTime;
 use crate::{CgroupVersion, NodeOptions};
 
 use super::lab::{Lab, options, sh, spec};
@@ -160,7 +160,7 @@ fn sleep_accepts_units() {
         lab.start("c", spec("p", &["sleep", time]));
         lab.seconds(100);
         let (code, _, at) = lab.exit("c").unwrap();
-        assert_eq!((code, at), (0, Time::after(Duration::from_millis(millis + 1))), "{time}");
+        assert_eq!((code, at), (0, SimTime::from_start(Duration::from_millis(millis + 1))), "{time}");
     }
     let mut lab = Lab::new();
     lab.start("c", spec("p", &["sleep", "infinity"]));

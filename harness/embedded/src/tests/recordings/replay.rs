@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use crate::apiserver::{self, WriteOptions};
-use crate::options::Options;
+use crate::options::ClusterOptions;
 use crate::resource::Kind;
-use crate::sim::Time;
+use crate::sim::SimTime;
 use crate::simulation::Simulation;
 use evictlab_rules::invariant::evicted_events;
 use serde_json::Value;
@@ -34,9 +34,9 @@ const TURN: Duration = Duration::from_millis(100);
 /// Creates the node and the pods, and runs until the end of the recording or until the recorded
 /// number of pods was evicted.
 pub(super) fn replay(recording: &Recording, seed: u64) -> Replayed {
-    let options = Options::new(seed, "2026-01-01T00:00:00Z".parse().unwrap(), vec![recording.node()]);
+    let options = ClusterOptions::new(seed, "2026-01-01T00:00:00Z".parse().unwrap(), vec![recording.node()]);
     let mut simulation = Simulation::new(options).unwrap();
-    let mut now = Time::ZERO;
+    let mut now = SimTime::ZERO;
     let mut run = |simulation: &mut Simulation, length: Duration| {
         let end = now + length;
         while now < end {

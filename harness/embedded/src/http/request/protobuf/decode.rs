@@ -7,7 +7,7 @@ use quick_protobuf::Result;
 use serde_json::{Map, Value, json};
 
 use super::schema::{Cardinality, Field, FieldType, Message, Schema};
-use super::wire::{Wire, fields, text};
+use super::wire::{WireValue, decode_utf8, fields};
 
 /// Adds the fields of a message to an object.
 pub(crate) fn decode_message(
@@ -40,7 +40,7 @@ pub(crate) fn decode_message(
             }
             Cardinality::Inline => {
                 let inner = field.kind.message().and_then(|name| schema.message(name));
-                if let (Wire::Bytes(bytes), Some(inner)) = (wire, inner) {
+                if let (WireValue::Bytes(bytes), Some(inner)) = (wire, inner) {
                     decode_message(schema, inner, bytes, object)?;
                 }
             }
@@ -49,20 +49,20 @@ pub(crate) fn decode_message(
     Ok(())
 }
 
-fn decode_value(schema: &Schema, kind: FieldType, wire: Wire) -> Result<Value> {
+fn decode_value(schema: &Schema, kind: FieldType, wire: WireValue) -> Result<Value> {
     Ok(match (kind, wire) {
-        (FieldType::String, Wire::Bytes(bytes)) => json!(text(bytes)),
-        (FieldType::Bool, Wire::Number(number)) => json!(number != 0),
+        (FieldType::String, WireValue::Bytes(bytes)) => json!(decode_utf8(bytes)),
+        (FieldType::Bool, WireValue::Number(number)) => json!(number != 0),
         // Negative numbers are encoded as two's complement.
-        (FieldType::Int, Wire::Number(number)) => json!(number as i64),
-        (FieldType::Bytes, Wire::Bytes(bytes)) => json!(STANDARD.encode(bytes)),
-        (FieldType::Time, Wire::Bytes(bytes)) => decode_time(bytes)?,
-        (FieldType::Quantity, Wire::Bytes(bytes)) => first_text(bytes, 1)?,
-        (FieldType::IntOrString, Wire::Bytes(bytes)) => match first_number(bytes, 1)? {
+        (FieldType::Int, WireValue::Number(number)) => json!(number as i64),
+        (FieldType::Bytes, WireValue::Bytes(bytes)) => json!(STANDARD.encode(bytes)),
+        (FieldType::Time, WireValue::Bytes(bytes)) => decode_time(bytes)?,
+        (FieldType::Quantity, WireValue::Bytes(bytes)) => first_text(bytes, 1)?,
+        (FieldType::IntOrString, WireValue::Bytes(bytes)) => match first_number(bytes, 1)? {
             Some(1) => first_text(bytes, 3)?,
             _ => json!(first_number(bytes, 2)?.unwrap_or(0)),
         },
-        (FieldType::Message(name), Wire::Bytes(bytes)) => {
+        (FieldType::Message(name), WireValue::Bytes(bytes)) => {
             let mut object = Map::new();
             if let Some(known) = schema.message(name) {
                 decode_message(schema, known, bytes, &mut object)?;
@@ -78,12 +78,12 @@ fn decode_value(schema: &Schema, kind: FieldType, wire: Wire) -> Result<Value> {
 }
 
 /// Decodes an entry of a map.
-fn decode_entry(schema: &Schema, field: &Field, wire: Wire) -> Result<(String, Value)> {
+fn decode_entry(schema: &Schema, field: &Field, wire: WireValue) -> Result<(String, Value)> {
     let (mut key, mut value) = (String::new(), Value::Null);
-    if let Wire::Bytes(bytes) = wire {
+    if let WireValue::Bytes(bytes) = wire {
         for part in fields(bytes)? {
             match part {
-                (1, Wire::Bytes(bytes)) => key = text(bytes),
+                (1, WireValue::Bytes(bytes)) => key = decode_utf8(bytes),
                 (2, wire) => value = decode_value(schema, field.kind, wire)?,
                 _ => {}
             }
@@ -103,14 +103,14 @@ fn decode_time(bytes: &[u8]) -> Result<Value> {
 
 fn first_number(bytes: &[u8], number: u32) -> Result<Option<i64>> {
     Ok(fields(bytes)?.into_iter().find_map(|field| match field {
-        (found, Wire::Number(value)) if found == number => Some(value as i64),
+        (found, WireValue::Number(value)) if found == number => Some(value as i64),
         _ => None,
     }))
 }
 
 fn first_text(bytes: &[u8], number: u32) -> Result<Value> {
     let found = fields(bytes)?.into_iter().find_map(|field| match field {
-        (found, Wire::Bytes(bytes)) if found == number => Some(text(bytes)),
+        (found, WireValue::Bytes(bytes)) if found == number => Some(decode_utf8(bytes)),
         _ => None,
     });
     Ok(json!(found.unwrap_or_default()))

@@ -4,7 +4,7 @@ use serde_json::{Map, json};
 
 use super::decode::decode_message;
 use super::schema::Schema;
-use super::wire::{self, Wire, fields};
+use super::wire::{self, WireValue, fields};
 use crate::apiserver::Status;
 
 /// Prefix of every body.
@@ -41,16 +41,16 @@ impl<'a> Envelope<'a> {
         let mut envelope = Self::default();
         for field in fields(body)? {
             match field {
-                (1, Wire::Bytes(types)) => {
+                (1, WireValue::Bytes(types)) => {
                     for field in fields(types)? {
                         match field {
-                            (1, Wire::Bytes(text)) => envelope.api_version = wire::text(text),
-                            (2, Wire::Bytes(text)) => envelope.kind = wire::text(text),
+                            (1, WireValue::Bytes(text)) => envelope.api_version = wire::decode_utf8(text),
+                            (2, WireValue::Bytes(text)) => envelope.kind = wire::decode_utf8(text),
                             _ => {}
                         }
                     }
                 }
-                (2, Wire::Bytes(raw)) => envelope.raw = raw,
+                (2, WireValue::Bytes(raw)) => envelope.raw = raw,
                 _ => {}
             }
         }

@@ -7,7 +7,7 @@ use super::{EvictionCandidate, Manager, ManagerSettings, Plan, SyncResult, Victi
 use crate::defect::Defect;
 use crate::kubelet::config::FeatureGates;
 use crate::sim::Rng;
-use crate::sim::Time;
+use crate::sim::SimTime;
 use evictlab_rules::KubeletVersion;
 use evictlab_rules::pod::Pod;
 use evictlab_rules::summary::Sample;
@@ -25,7 +25,7 @@ struct Lab {
     manager: Manager,
     pods: Vec<(Pod, i64)>,
     stats: Vec<Value>,
-    now: Time,
+    now: SimTime,
     rng: Rng,
 }
 
@@ -47,7 +47,7 @@ impl Lab {
             manager: Manager::new(version, ManagerSettings { gates, ..settings }),
             pods: Vec::new(),
             stats: Vec::new(),
-            now: Time::ZERO,
+            now: SimTime::ZERO,
             rng: Rng::seed_from_u64(1),
         }
     }

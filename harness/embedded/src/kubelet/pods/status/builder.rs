@@ -14,7 +14,7 @@ use crate::kubelet::pods::spec::{Group, Manifest};
 use crate::kubelet::pods::worker::Worker;
 use crate::resource::pod_status::{ContainerState, ContainerStatus, PodCondition, TerminatedState};
 use crate::resource::{Kind, ObjectExt, Phase, PodStatus};
-use crate::sim::{Epoch, Time};
+use crate::sim::{Epoch, SimTime};
 
 /// Conditions that only the kubelet sets; `DisruptionTarget` is shared with other components.
 const OWN: [&str; 7] = [
@@ -34,7 +34,7 @@ pub(in crate::kubelet::pods) struct StatusBuilder<'a> {
     pub runtime: Option<&'a RuntimePod>,
     pub version: &'a KubeletVersion,
     pub host: &'a str,
-    pub now: Time,
+    pub now: SimTime,
     pub epoch: Epoch,
 }
 
@@ -191,6 +191,17 @@ pub(super) fn disruption(message: &str) -> PodCondition {
     PodCondition::disruption("TerminationByKubelet", message)
 }
 
+/// The part of a terminal status that is reported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum FinalReport {
+    /// Neither the phase with its reason nor `DisruptionTarget`.
+    Withheld,
+    /// Only `DisruptionTarget`.
+    DisruptionOnly,
+    /// Both.
+    Complete,
+}
+
 /// Writes a status to the API (`mergePodStatus` and the patch). A terminal phase is held back while
 /// containers may run, and `DisruptionTarget` with it, except with defects. Returns whether the
 /// object exists.
@@ -202,10 +213,15 @@ pub(in crate::kubelet::pods) fn report(worker: &Worker, defects: &Defects, ctx: 
         return false;
     }
     let ends_early = worker.evicted && defects.has(Defect::StatusTerminalEarly);
-    let could_run = worker.could_run() && !ends_early;
-    let reports_disruption = !could_run || defects.has(Defect::DisruptionEarly);
+    let final_report = if !worker.could_run() || ends_early {
+        FinalReport::Complete
+    } else if defects.has(Defect::DisruptionEarly) {
+        FinalReport::DisruptionOnly
+    } else {
+        FinalReport::Withheld
+    };
     let now = (!defects.has(Defect::DisruptionTimeOfBegin)).then(|| ctx.epoch().meta_time(ctx.now));
-    let mut merged = merge(PodStatus::of(object), status, (could_run, reports_disruption), now);
+    let mut merged = merge(PodStatus::of(object), status, final_report, now);
     if worker.evicted && defects.has(Defect::StatusReasonEarly) {
         (merged.reason, merged.message) = (status.reason.clone(), status.message.clone());
     }
@@ -218,7 +234,7 @@ pub(in crate::kubelet::pods) fn report(worker: &Worker, defects: &Defects, ctx: 
 fn merge(
     current: PodStatus,
     new: &PodStatus,
-    (could_run, reports_disruption): (bool, bool),
+    final_report: FinalReport,
     now: Option<meta::v1::Time>,
 ) -> PodStatus {
     let ends = !current.is_terminal() && new.is_terminal();
@@ -228,7 +244,7 @@ fn merge(
     for mut condition in std::mem::take(&mut merged.conditions) {
         if is_own(&condition) {
             conditions.push(condition);
-        } else if condition.kind == DISRUPTION && ends && reports_disruption {
+        } else if condition.kind == DISRUPTION && ends && final_report != FinalReport::Withheld {
             let before = conditions.iter().find(|before| before.kind == DISRUPTION);
             if now.is_some() && before.is_none_or(|before| before.status != condition.status) {
                 condition.last_transition_time.clone_from(&now);
@@ -237,7 +253,7 @@ fn merge(
         }
     }
     merged.conditions = conditions;
-    if ends && could_run {
+    if ends && final_report != FinalReport::Complete {
         (merged.phase, merged.reason, merged.message) = (current.phase, current.reason, current.message);
     }
     if current.nominated_node_name.is_some() {

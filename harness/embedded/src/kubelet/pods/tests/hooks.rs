@@ -76,7 +76,7 @@ fn a_post_start_hook_delays_the_next_container() {
         let first = json!({"name": "a", "lifecycle": {"postStart": hook}});
         let uid = lab.pod("p", json!({"containers": [first, {"name": "b"}]}));
         lab.seconds(6);
-        let started: Vec<Time> = lab.kubelet().pods.running(&uid).iter().map(|one| one.started).collect();
+        let started: Vec<SimTime> = lab.kubelet().pods.running(&uid).iter().map(|one| one.started).collect();
         let [first, second] = started[..] else { panic!("{started:?}") };
         let after = second.since(first).as_secs_f64();
         assert!((3.0..3.6).contains(&after), "{hook}: {after}");

@@ -6,7 +6,7 @@ fn capacity(lab: &mut Lab) {
         "metadata": {"name": "n1", "labels": {"zone": "a"}},
         "status": {"allocatable": {"cpu": "2", "memory": "1Gi", "pods": "3"}},
     });
-    lab.simulation.store.create(Kind::Node, node, Time::ZERO).unwrap();
+    lab.simulation.store.create(Kind::Node, node, SimTime::ZERO).unwrap();
 }
 
 fn asking(memory: &str) -> Value {

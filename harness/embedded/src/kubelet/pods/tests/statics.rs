@@ -103,7 +103,7 @@ fn changed_manifest_ends_pod_before_next_starts() {
     // Invalid manifests are ignored and logged.
     lab.put("broken", Some(&json!({"kind": "Pod", "apiVersion": "v1", "metadata": {}})));
     lab.seconds(1);
-    let log: Vec<_> = lab.kubelet().log.since(Time::ZERO).map(str::to_owned).collect();
+    let log: Vec<_> = lab.kubelet().log.since(SimTime::ZERO).map(str::to_owned).collect();
     assert!(log.iter().any(|line| line.contains("name is needed for the pod")), "{log:?}");
 }
 

@@ -1,8 +1,10 @@
 //! Paths of resources, parsed as by the API server's `RequestInfo`.
 
+use percent_encoding::percent_decode_str;
+
 /// A path below `/api` or `/apis` that names a resource.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Target {
+pub(crate) struct ResourcePath {
     /// API group; empty for the core group.
     pub(crate) group: String,
     /// API version.
@@ -15,11 +17,11 @@ pub(crate) struct Target {
     pub(crate) name: Option<String>,
     /// Subresource such as `status`.
     pub(crate) subresource: Option<String>,
-    /// Rest of the path after the subresource, without a leading slash.
-    pub(crate) rest: String,
+    /// Remaining path after the subresource, without a leading slash.
+    pub(crate) subpath: String,
 }
 
-impl Target {
+impl ResourcePath {
     /// Parses a path; `None` if it does not name a resource.
     pub(crate) fn parse(path: &str) -> Option<Self> {
         let mut parts = path.trim_matches('/').split('/').map(decode);
@@ -45,7 +47,7 @@ impl Target {
             resource: parts.next().filter(|resource| !resource.is_empty())?,
             name: parts.next().filter(|name| !name.is_empty()),
             subresource: parts.next(),
-            rest: parts.collect::<Vec<_>>().join("/"),
+            subpath: parts.collect::<Vec<_>>().join("/"),
         })
     }
 
@@ -70,9 +72,7 @@ impl Target {
 
 /// Decodes the percent-encoding of a part of a path.
 fn decode(part: &str) -> String {
-    // A plus is not a space in a path.
-    let part = part.replace('+', "%2B");
-    form_urlencoded::parse(part.as_bytes()).map(|(key, _)| key.into_owned()).next().unwrap_or_default()
+    percent_decode_str(part).decode_utf8_lossy().into_owned()
 }
 
 #[cfg(test)]
@@ -80,25 +80,27 @@ mod tests {
     use super::*;
 
     fn read(path: &str) -> (String, String, String, String, String) {
-        let target = Target::parse(path).unwrap();
-        let subresource = target.subresource.clone().unwrap_or_default();
-        (target.namespace().into(), target.resource.clone(), target.name().into(), subresource, target.rest)
+        let path = ResourcePath::parse(path).unwrap();
+        let subresource = path.subresource.clone().unwrap_or_default();
+        (path.namespace().into(), path.resource.clone(), path.name().into(), subresource, path.subpath)
     }
 
     #[test]
     fn parses_paths_as_request_info() {
         let read = |path| {
-            let (namespace, resource, name, subresource, rest) = read(path);
-            [namespace, resource, name, subresource, rest].join("|")
+            let (namespace, resource, name, subresource, subpath) = read(path);
+            [namespace, resource, name, subresource, subpath].join("|")
         };
         assert_eq!(read("/api/v1/pods"), "|pods|||");
         assert_eq!(read("/api/v1/namespaces"), "|namespaces|||");
         assert_eq!(read("/api/v1/namespaces/a"), "|namespaces|a||");
         assert_eq!(read("/api/v1/namespaces/a/finalize"), "|namespaces|a|finalize|");
         assert_eq!(read("/api/v1/namespaces/a/pods/p%2Fq/log"), "a|pods|p/q|log|");
+        assert_eq!(read("/api/v1/nodes/a=b"), "|nodes|a=b||");
+        assert_eq!(read("/api/v1/nodes/x&y+z"), "|nodes|x&y+z||");
         assert_eq!(read("/api/v1/nodes/n/proxy/stats/summary"), "|nodes|n|proxy|stats/summary");
         assert_eq!(read("/apis/policy/v1/poddisruptionbudgets/"), "|poddisruptionbudgets|||");
-        assert_eq!(Target::parse("/apis/policy/v1"), None);
-        assert_eq!(Target::parse("/metrics"), None);
+        assert_eq!(ResourcePath::parse("/apis/policy/v1"), None);
+        assert_eq!(ResourcePath::parse("/metrics"), None);
     }
 }
