@@ -734,6 +734,14 @@ fn causes_are_not_overstated() {
             "enough resources",
         ),
         (
+            row(&format!(
+                "{scheduling} 3 Insufficient memory. no new claims to deallocate, preemption: 0/3 nodes are available: \
+                 3 No preemption victims found for incoming pod."
+            )),
+            "no node with enough resources",
+            "evicted",
+        ),
+        (
             row(&format!("{scheduling} 3 node(s) didn't match Pod's node affinity.")),
             "no node for the pod",
             "resources",

@@ -187,7 +187,7 @@ fn unschedulable_pod_is_reported_and_retried() {
     });
     cluster.pod("p", json!({"memory": "9Gi"}));
     cluster.run_until(1.0);
-    let message = "0/2 nodes are available: 1 Insufficient memory, 1 node(s) had untolerated taint(s). preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling.";
+    let message = "0/2 nodes are available: 1 Insufficient memory, 1 node(s) had untolerated taint(s). no new claims to deallocate, preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling.";
     assert_eq!(cluster.event_messages("FailedScheduling"), [format!("p: {message}")]);
     let condition = cluster.scheduled_condition("p");
     assert_eq!((&condition["status"], &condition["reason"]), (&json!("False"), &json!("Unschedulable")));
@@ -247,7 +247,7 @@ fn respects_selectors_affinity_pod_limits_and_cordons() {
     cluster.pod("fourth", json!({}));
     cluster.run_until(3.0);
     assert_eq!(cluster.place("third").len() + cluster.place("fourth").len(), 2);
-    assert!(cluster.event_messages("FailedScheduling")[0].contains("0/2 nodes are available: 1 Too many pods, 1 node(s) were unschedulable. preemption: 0/2 nodes are available: 1 No preemption victims found for incoming pod, 1 Preemption is not helpful for scheduling."), "{:?}", cluster.event_messages("FailedScheduling"));
+    assert!(cluster.event_messages("FailedScheduling")[0].contains("0/2 nodes are available: 1 Too many pods, 1 node(s) were unschedulable. no new claims to deallocate, preemption: 0/2 nodes are available: 1 No preemption victims found for incoming pod, 1 Preemption is not helpful for scheduling."), "{:?}", cluster.event_messages("FailedScheduling"));
 }
 
 #[test]

@@ -42,6 +42,10 @@ pub(crate) enum PodEvent {
     WaitTimedOut(PodUid, u64),
     /// The pod has been active for `activeDeadlineSeconds`.
     ActiveDeadline(PodUid),
+    /// A kill that waited for the end of a sync starts.
+    DeferredKill(PodUid),
+    /// Housekeeping kills the containers of a pod that was rejected after a restart.
+    KillRejected(PodUid),
     /// Volumes and control groups are removed.
     CleanUp(PodUid),
     /// The API object is deleted.

@@ -101,6 +101,9 @@ fn unset_fields_have_default_of_version() {
     );
     assert_eq!(all["authentication"]["webhook"], json!({"enabled": true, "cacheTTL": "2m0s"}));
     assert_eq!(Lab::new(30, CgroupVersion::V2).configz()["failCgroupV1"], Value::Null);
+    for (minor, expected) in [(34, json!({})), (35, json!({"maxContainerRestartPeriod": "5m0s"}))] {
+        assert_eq!(Lab::new(minor, CgroupVersion::V2).configz()["crashLoopBackOff"], expected, "1.{minor}");
+    }
     assert_eq!(Lab::new(36, CgroupVersion::V2).configz()["failCgroupV1"], true);
     assert_eq!(Lab::new(36, CgroupVersion::V1).configz()["failCgroupV1"], false);
 }

@@ -26,6 +26,21 @@ impl Pod {
         self.with_overhead(total, resource)
     }
 
+    /// Returns the request that scheduler and kubelet compare with what is free on a node: the
+    /// pod-level request of CPU, memory or huge pages, otherwise that of the containers with
+    /// sidecars. The overhead of a runtime class is always added (`PodRequests` in
+    /// `component-helpers/resource/helpers.go`).
+    pub fn scheduling_request(&self, resource: &str) -> Quantity {
+        let stated = self.pod_level_request(resource).filter(|_| is_pod_level_resource(resource));
+        let of_containers =
+            || self.with_sidecars(|container: &Container| container.request(resource).cloned());
+        let total = stated.unwrap_or_else(of_containers);
+        match self.spec.overhead.get(resource) {
+            Some(overhead) => total + overhead,
+            None => total,
+        }
+    }
+
     /// Returns the pod's ephemeral-storage limit; `None` if no container has one. The overhead of a
     /// runtime class is added to a limit that is not 0.
     ///
@@ -88,7 +103,7 @@ impl Pod {
     pub fn has_pod_level_resources(&self) -> bool {
         self.spec.resources.as_ref().is_some_and(|resources| {
             let mut names = resources.requests.keys().chain(resources.limits.keys());
-            names.any(|name| name == "cpu" || name == "memory" || name.starts_with("hugepages-"))
+            names.any(|name| is_pod_level_resource(name))
         })
     }
 
@@ -127,6 +142,12 @@ impl Pod {
         }
         peak.max(plus(sum(self.spec.containers.iter().filter_map(amount)), sidecars))
     }
+}
+
+/// Returns whether a pod can state a resource for all its containers
+/// (`IsSupportedPodLevelResource`).
+fn is_pod_level_resource(name: &str) -> bool {
+    name == "cpu" || name == "memory" || name.starts_with("hugepages-")
 }
 
 fn sum(parts: impl Iterator<Item = Quantity>) -> Quantity {

@@ -41,7 +41,11 @@ impl Threshold {
 }
 
 /// Moves memory thresholds to the front, where the kubelet picks the resource to reclaim
-/// (`byEvictionPriority`). All others keep their order, which is arbitrary in the kubelet.
+/// (`byEvictionPriority`), in reverse order: Go's insertion sort moves each of them before the
+/// earlier ones. All others keep their order, which is that of a map in the kubelet.
 pub fn sort_by_eviction_priority(thresholds: &mut [Threshold]) {
-    thresholds.sort_by_key(|threshold| threshold.signal.resource() != Resource::Memory);
+    let is_other = |threshold: &Threshold| threshold.signal.resource() != Resource::Memory;
+    thresholds.sort_by_key(is_other);
+    let memory = thresholds.partition_point(|threshold| !is_other(threshold));
+    thresholds[..memory].reverse();
 }

@@ -286,6 +286,10 @@ fn memory_thresholds_come_first() {
         sort_by_eviction_priority(&mut thresholds);
         assert_eq!(thresholds[0].signal, memory);
     }
+    let (memory, pods) = (Signal::MemoryAvailable, Signal::AllocatableMemoryAvailable);
+    let mut thresholds = of([memory, Signal::PidAvailable, pods]);
+    sort_by_eviction_priority(&mut thresholds);
+    assert_eq!(thresholds.map(|threshold| threshold.signal), [pods, memory, Signal::PidAvailable]);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use evictlab_rules::KubeletVersion;
 use serde_json::Value;
 
 use super::filter::{self, FilterFailure, unavailable};
@@ -143,7 +144,7 @@ impl Scheduler {
         }
         let failures: Vec<FilterFailure> = failures.into_iter().flatten().collect();
         let preemption = preemption::find(&pending, &nodes, &failures, ctx);
-        let message = message(&failures, preemption.as_ref().err().map(String::as_str));
+        let message = message(&failures, preemption.as_ref().err().map(String::as_str), &control_plane);
         let event = EventBody::warning("FailedScheduling", &message);
         ctx.record_series(
             EventObjects { object: recorder::object_reference(Kind::Pod, pod), cause: None },
@@ -182,14 +183,19 @@ impl Scheduler {
     }
 }
 
-/// Returns the message for an unschedulable pod (`FitError`).
-fn message(failures: &[FilterFailure], preemption: Option<&str>) -> String {
+/// Returns the message for an unschedulable pod (`FitError`). Since 1.34 the plugin
+/// `DynamicResources` is enabled and adds its reason before that of a failed preemption
+/// (`RunPostFilterPlugins`).
+fn message(failures: &[FilterFailure], preemption: Option<&str>, control_plane: &KubeletVersion) -> String {
     if failures.is_empty() {
         return "no nodes available to schedule pods".to_owned();
     }
     let reasons = failures.iter().flat_map(|failure| &failure.reasons).map(String::as_str);
     let mut message = unavailable(failures.len(), reasons);
     if let Some(preemption) = preemption {
+        if control_plane.at_least(34) {
+            message.push_str(" no new claims to deallocate,");
+        }
         message.push_str(" preemption: ");
         message.push_str(preemption);
     }

@@ -81,7 +81,7 @@ fn pod_with_preemption_policy_never_waits() {
     assert_eq!(
         cluster.event_messages("FailedScheduling"),
         [
-            "b: 0/1 nodes are available: 1 Insufficient memory. preemption: not eligible due to preemptionPolicy=Never."
+            "b: 0/1 nodes are available: 1 Insufficient memory. no new claims to deallocate, preemption: not eligible due to preemptionPolicy=Never."
         ]
     );
     // The end of a pod frees its resources.

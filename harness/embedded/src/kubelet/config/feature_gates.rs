@@ -25,11 +25,15 @@ pub(crate) struct FeatureGates {
     /// Running pods are resized: `InPlacePodVerticalScaling`. Before 1.33 the API server does not
     /// have the subresource by default.
     pub resizes_pods: bool,
-    /// Pod-level requests and limits count: `PodLevelResources`, read since 1.34.
+    /// Pod-level requests and limits count: `PodLevelResources`, which 1.31 does not have and is on
+    /// by default since 1.34.
     pub pod_level_resources: bool,
     /// Containers have restart policies of their own: `ContainerRestartRules`, on by default since
     /// 1.35.
     pub container_restart_rules: bool,
+    /// Hooks of containers can sleep: `PodLifecycleSleepAction`, on by default since 1.30 and always
+    /// since 1.37.
+    pub sleep_hooks: bool,
     /// Images and writable layers may have different file systems: `KubeletSeparateDiskGC`, read
     /// since 1.29.
     pub separate_disk_gc: bool,
@@ -61,8 +65,9 @@ impl FeatureGates {
                 || !since(35) && is_enabled("AllowOverwriteTerminationGracePeriodSeconds"),
             message_reads_status: !since(32) && is_enabled("InPlacePodVerticalScaling"),
             resizes_pods: since(33) && is_enabled("InPlacePodVerticalScaling"),
-            pod_level_resources: !since(34) || is_enabled("PodLevelResources"),
+            pod_level_resources: is_enabled("PodLevelResources"),
             container_restart_rules: is_enabled("ContainerRestartRules"),
+            sleep_hooks: since(37) || is_enabled("PodLifecycleSleepAction"),
             separate_disk_gc: !since(29) || is_enabled("KubeletSeparateDiskGC"),
             memory_qos: is_enabled("MemoryQoS"),
             statistics_from_runtime: is_enabled("PodAndContainerStatsFromCRI"),
@@ -170,6 +175,9 @@ mod tests {
             ("PodLevelResources", 33, false),
             ("PodLevelResources", 34, true),
             ("PodLevelResources", 36, true),
+            ("PodLifecycleSleepAction", 28, false),
+            ("PodLifecycleSleepAction", 29, false),
+            ("PodLifecycleSleepAction", 30, true),
             ("HugepageAwareEviction", 36, false),
             ("HugepageAwareEviction", 37, true),
         ] {
@@ -183,8 +191,13 @@ mod tests {
         let by_default = FeatureGates::new(&BTreeMap::new(), &KubeletVersion::from_minor(32));
         assert_eq!(read(32, json!({"AllBeta": true})).unwrap(), by_default, "none is beta and off");
         let all = read(32, json!({"AllAlpha": true, "AllBeta": false})).unwrap();
-        let expected = FeatureGates { memory_qos: true, statistics_from_runtime: true, ..by_default };
-        assert_eq!(all, FeatureGates { separate_disk_gc: false, ..expected });
+        let expected = FeatureGates {
+            memory_qos: true,
+            statistics_from_runtime: true,
+            pod_level_resources: true,
+            ..by_default
+        };
+        assert_eq!(all, FeatureGates { separate_disk_gc: false, sleep_hooks: false, ..expected });
         assert!(!all.overwrites_grace, "it is deprecated");
         let but = read(32, json!({"AllAlpha": true, "MemoryQoS": false})).unwrap();
         assert_eq!(but, FeatureGates { memory_qos: false, ..expected });

@@ -216,6 +216,8 @@ pub(super) fn defaults(version: &KubeletVersion) -> Map<String, Value> {
         (31, "failCgroupV1", json!(version.at_least(35))),
         (32, "singleProcessOOMKill", json!(false)),
         (32, "crashLoopBackOff", json!({})),
+        // `KubeletCrashLoopBackOffMax`, on by default since 1.35.
+        (35, "crashLoopBackOff", json!({"maxContainerRestartPeriod": "5m0s"})),
         (33, "mergeDefaultEvictionSettings", json!(false)),
         (33, "userNamespaces", json!({"idsPerPod": 65536})),
         (35, "imagePullCredentialsVerificationPolicy", json!("NeverVerifyPreloadedImages")),

@@ -55,9 +55,9 @@ pub(crate) struct Settings {
     pub reserved: BTreeMap<String, Quantity>,
     /// True with the defect that reserves storage by the threshold on imagefs.
     reserves_by_imagefs: bool,
-    /// Memory limit of the cgroup of all pods, in bytes; `None` if it is not enforced.
+    /// Memory limit of the cgroup of all pods, in bytes; `None` before the start.
     pub pods_limit: Option<u64>,
-    /// Limit of the tasks of all pods; `None` if it is not enforced.
+    /// Limit of the tasks of all pods; `None` before the start.
     pub pods_task_limit: Option<u64>,
     /// `imageMinimumGCAge`.
     pub image_min_age: Duration,
@@ -147,12 +147,14 @@ impl Settings {
         }
     }
 
-    /// Limits memory and tasks of all pods, if the configuration enforces node allocatable.
+    /// Limits memory and tasks of all pods: to what is not reserved if the configuration enforces
+    /// node allocatable, otherwise to the capacity (`enforceNodeAllocatableCgroups` of
+    /// `pkg/kubelet/cm/node_container_manager_linux.go`).
     fn limit_pods(&mut self, fields: &ConfigFields, identity: &Identity) {
-        if !fields.enforce_node_allocatable.iter().any(|enforced| enforced == "pods") {
-            return;
-        }
-        let left = |capacity: u64, kept: i64| capacity.saturating_sub(to_unsigned(kept));
+        let is_enforced = fields.enforce_node_allocatable.iter().any(|enforced| enforced == "pods");
+        let left = |capacity: u64, kept: i64| {
+            if is_enforced { capacity.saturating_sub(to_unsigned(kept)) } else { capacity }
+        };
         let reserved = |resource: &str| self.reserved.get(resource).map_or(0, Quantity::value);
         let memory = identity.options.memory;
         let kept_memory = if identity.options.defects.has(Defect::PodsLimitIsAllocatable) {

@@ -14,6 +14,7 @@ use evictlab_rules::threshold::{
     ThresholdValue, reclaim_actions, sort_by_eviction_priority, update_containerfs_thresholds,
 };
 use jiff::Timestamp;
+use rand::RngExt;
 use rand::seq::SliceRandom;
 
 use super::limits::exceeded_limits;
@@ -118,7 +119,8 @@ pub(crate) struct Manager {
     first_met: Vec<(Threshold, SimTime)>,
     /// Those of past pressure, for a kubelet that remembers them.
     past_first_met: Vec<(Threshold, SimTime)>,
-    conditions_met: BTreeMap<NodeCondition, SimTime>,
+    /// Times at which conditions were last observed, in the order of insertion into a map.
+    conditions_met: Vec<(NodeCondition, SimTime)>,
     conditions: Vec<NodeCondition>,
     /// Indexes of the critical candidates that exceeded a limit in the last pass, once for each
     /// kind of limit.
@@ -139,7 +141,7 @@ impl Manager {
             met: Vec::new(),
             first_met: Vec::new(),
             past_first_met: Vec::new(),
-            conditions_met: BTreeMap::new(),
+            conditions_met: Vec::new(),
             conditions: Vec::new(),
             spared: Vec::new(),
             measured: BTreeMap::new(),
@@ -298,28 +300,37 @@ impl Manager {
         !is_ignored && !self.has(Defect::MinimumReclaimIgnored)
     }
 
-    /// Updates the conditions that are reported.
+    /// Updates the conditions that are reported: those of thresholds that are met, then those that
+    /// were observed before (`nodeConditionsLastObservedAt`, `nodeConditionsObservedSince`).
     fn update_conditions(&mut self, now: SimTime, rng: &mut Rng) {
-        let mut conditions_met = std::mem::take(&mut self.conditions_met);
-        let keeps_first = self.has(Defect::TransitionFromFirst);
+        let mut before = std::mem::take(&mut self.conditions_met);
+        let mut observed: Vec<(NodeCondition, SimTime)> = Vec::new();
         for (threshold, since) in &self.first_met {
-            if !self.is_condition_late(threshold, now.since(*since)) && !self.lacks_condition(threshold) {
-                let at = conditions_met.entry(threshold.signal.condition()).or_insert(now);
-                if !keeps_first {
-                    *at = now;
-                }
+            let condition = threshold.signal.condition();
+            let is_known = observed.iter().any(|(known, _)| *known == condition);
+            if is_known
+                || self.is_condition_late(threshold, now.since(*since))
+                || self.lacks_condition(threshold)
+            {
+                continue;
             }
+            let last = before.iter().find(|(known, _)| *known == condition);
+            let last = last.filter(|_| self.has(Defect::TransitionFromFirst));
+            observed.push((condition, last.map_or(now, |(_, at)| *at)));
         }
+        start_at_random_slot(&mut before, rng);
+        before.retain(|(condition, _)| observed.iter().all(|(known, _)| known != condition));
+        observed.append(&mut before);
         let transition = self.transition();
         if self.has(Defect::TransitionOfAnother) && !self.first_met.is_empty() {
-            let held = conditions_met.values_mut().filter(|at| now.since(**at) < transition);
-            held.for_each(|at| *at = now);
+            let held = observed.iter_mut().filter(|(_, at)| now.since(*at) < transition);
+            held.for_each(|(_, at)| *at = now);
         }
-        let reported = conditions_met.iter().filter(|(_, at)| now.since(**at) < transition);
-        self.conditions = reported.map(|(condition, _)| *condition).collect();
-        self.conditions_met = conditions_met;
-        // Thresholds and conditions are maps in the kubelet, so their order is random.
-        self.conditions.shuffle(rng);
+        let mut reported = observed.clone();
+        start_at_random_slot(&mut reported, rng);
+        reported.retain(|(_, at)| now.since(*at) < transition);
+        self.conditions = reported.into_iter().map(|(condition, _)| condition).collect();
+        self.conditions_met = observed;
     }
 
     /// Returns the thresholds that have been met for their grace period, with new observations.
@@ -332,11 +343,10 @@ impl Manager {
             Some(_) if self.has(Defect::SoftNeverActs) => Duration::MAX,
             grace => grace.unwrap_or_default(),
         };
-        let long_enough = |(threshold, since): &(Threshold, SimTime)| {
-            (now.since(*since) >= grace(threshold)).then(|| threshold.clone())
-        };
-        let mut due: Vec<Threshold> = self.first_met.iter().filter_map(long_enough).collect();
-        due.shuffle(rng);
+        let mut first_met = self.first_met.clone();
+        start_at_random_slot(&mut first_met, rng);
+        first_met.retain(|(threshold, since)| now.since(*since) >= grace(threshold));
+        let mut due: Vec<Threshold> = first_met.into_iter().map(|(threshold, _)| threshold).collect();
         self.met = if self.has(Defect::MinimumReclaimInGrace) {
             self.first_met.iter().map(|(threshold, _)| threshold.clone()).collect()
         } else {
@@ -690,6 +700,18 @@ fn defective(mut thresholds: Vec<Threshold>, defects: &Defects) -> Vec<Threshold
         }
     }
     thresholds
+}
+
+/// Brings the entries of a small map, which are in the order of their insertion, into the order of
+/// an iteration: Go starts at a random one of eight slots, of which the last ones may be empty.
+fn start_at_random_slot<T>(entries: &mut [T], rng: &mut Rng) {
+    const SLOTS: usize = 8;
+    if entries.len() > SLOTS {
+        entries.shuffle(rng);
+    } else if entries.len() > 1 {
+        let slot = rng.random_range(0..SLOTS);
+        entries.rotate_left(if slot < entries.len() { slot } else { 0 });
+    }
 }
 
 /// Returns whether an observation is newer than the last one (`thresholdsUpdatedStats`).

@@ -33,13 +33,15 @@ impl EvictionMetrics {
     /// `admissionRejectionReasons` does not list (pkg/kubelet/kubelet.go) count as extended
     /// resources or as `Other`.
     pub(in crate::kubelet) fn count_admission_rejection(&mut self, reason: &str) {
-        const LISTED: [&str; 6] = [
+        const LISTED: [&str; 8] = [
             "Evicted",
             "InitContainerRestartPolicyForbidden",
             "OutOfcpu",
             "OutOfmemory",
             "OutOfephemeral-storage",
             "OutOfpods",
+            "PodLevelResourcesNotSupported",
+            "UnexpectedAdmissionError",
         ];
         let counted = match reason {
             reason if LISTED.contains(&reason) => reason,

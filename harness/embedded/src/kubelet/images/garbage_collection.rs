@@ -23,8 +23,8 @@ const PERIOD: Duration = Duration::from_secs(300);
 const DETECTION_PERIOD: Duration = Duration::from_secs(300);
 
 impl Kubelet {
-    /// Schedules the deletions of a kubelet that starts. The one at the start has no statistics yet
-    /// and only reports that. A high threshold of 100 % disables them.
+    /// Schedules the deletions of a kubelet that starts. The one at the start has no statistics yet,
+    /// only reports that, and has failed. A high threshold of 100 % disables them.
     pub(in crate::kubelet) fn start_image_gc(&mut self, ctx: &mut SimContext) {
         self.status.image_gc_due = None;
         if self.config.settings.image_gc_high >= 100 || self.has(Defect::ImageGcMissing) {
@@ -32,6 +32,7 @@ impl Kubelet {
         }
         let message = "invalid capacity 0 on image filesystem";
         self.record_event(EventObject::Node, EventBody::warning("InvalidDiskCapacity", message), ctx);
+        self.status.image_gc_failed = true;
         self.schedule_image_gc(ctx);
     }
 
@@ -62,10 +63,20 @@ impl Kubelet {
         self.status_at(next, StatusEvent::CollectImages, ctx);
     }
 
-    /// Deletes unused images if the file system of images is used up to the high threshold, until
-    /// it is used up to the low one.
+    /// Deletes unused images periodically. A failure is an event of its own from the second one in a
+    /// row on (`StartGarbageCollection` of `pkg/kubelet/kubelet.go`).
     pub(in crate::kubelet) fn collect_images(&mut self, machine: &Machine, ctx: &mut SimContext) {
         self.schedule_image_gc(ctx);
+        let failure = self.delete_unused_images(machine, ctx);
+        let has_failed = std::mem::replace(&mut self.status.image_gc_failed, failure.is_some());
+        if let Some(message) = failure.filter(|_| has_failed) {
+            self.record_event(EventObject::Node, EventBody::warning("ImageGCFailed", &message), ctx);
+        }
+    }
+
+    /// Deletes unused images if the file system of images is used up to the high threshold, until
+    /// it is used up to the low one. Returns the error if too little could be deleted.
+    fn delete_unused_images(&mut self, machine: &Machine, ctx: &mut SimContext) -> Option<String> {
         let Filesystem { capacity, used } = match machine.images_filesystem() {
             Some(layers) => self.status.images.include(layers),
             None => self.status.images.adjust(machine.filesystem()),
@@ -74,7 +85,7 @@ impl Kubelet {
         let settings = &self.config.settings;
         let used_percent = 100 - available * 100 / capacity.max(1);
         if used_percent < settings.image_gc_high {
-            return;
+            return None;
         }
         let end = if self.has(Defect::ImageGcStopsAtHighThreshold) {
             settings.image_gc_high
@@ -102,17 +113,21 @@ impl Kubelet {
         let message = "Disk usage on image filesystem is over the high threshold, trying to free bytes down to the \
                        low threshold";
         self.write_log(Level::Info, format_args!("image_gc_manager.go:{line}"), message, &pairs, ctx);
-        if freed < wanted && !self.has(Defect::ImageGcFailureWithoutEvent) {
-            let message = if self.identity.version.at_least(35) {
-                insufficient_space(used_percent, capacity, freed)
-            } else {
-                format!(
-                    "Failed to garbage collect required amount of images. Attempted to free {wanted} bytes, but only \
-                     found {freed} bytes eligible to free."
-                )
-            };
+        if freed >= wanted {
+            return None;
+        }
+        let message = if self.identity.version.at_least(35) {
+            insufficient_space(used_percent, capacity, freed)
+        } else {
+            format!(
+                "Failed to garbage collect required amount of images. Attempted to free {wanted} bytes, but only \
+                 found {freed} bytes eligible to free."
+            )
+        };
+        if !self.has(Defect::ImageGcFailureWithoutEvent) {
             self.record_event(EventObject::Node, EventBody::warning("FreeDiskSpaceFailed", &message), ctx);
         }
+        Some(message)
     }
 }
 

@@ -6,6 +6,7 @@ use evictlab_rules::KubeletVersion;
 use evictlab_rules::pod::Pod;
 use evictlab_rules::quantity::Quantity;
 use k8s_openapi::api::core::v1::Taint;
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::worker::Worker;
@@ -102,7 +103,23 @@ impl Kubelet {
         if !tolerates {
             return Err(self.failed("TaintToleration", "node(s) had taints that the pod didn't tolerate"));
         }
-        Ok(false)
+        match self.rejects_pod_level_resources(&worker.object) {
+            Some(rejection) => Err(rejection),
+            None => Ok(false),
+        }
+    }
+
+    /// Rejects pod-level resources if their feature gate is off, since 1.34
+    /// (`isPodLevelResourcesSupported` of `pkg/kubelet/lifecycle/features_linux.go`).
+    fn rejects_pod_level_resources(&self, object: &Value) -> Option<Rejection> {
+        if self.config.settings.gates.pod_level_resources || !self.identity.version.at_least(34) {
+            return None;
+        }
+        let pod = Pod::deserialize(object).ok()?;
+        pod.has_pod_level_resources().then(|| Rejection {
+            reason: "PodLevelResourcesNotSupported".to_owned(),
+            message: "PodLevelResources feature gate is disabled".to_owned(),
+        })
     }
 
     /// Creates a rejection by a predicate. The message of the filter is included since 1.31.
@@ -150,9 +167,9 @@ impl Kubelet {
     }
 }
 
-/// Returns the request of a pod as the scheduler computes it, with sidecars; CPU in millicores.
+/// Returns the request of a pod as admission counts it; CPU in millicores.
 pub(super) fn request(pod: &Pod, resource: &str) -> i64 {
-    request_of(pod, &KubeletVersion::from_minor(34), resource)
+    amount(resource, &pod.scheduling_request(resource))
 }
 
 /// Returns the request of a pod as a kubelet version ranks it; CPU in millicores.

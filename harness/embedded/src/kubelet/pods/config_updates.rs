@@ -10,7 +10,6 @@ use super::latency;
 use super::mirror::{self, is_static};
 use super::resize::keep_resources;
 use super::spec::{KnownFields, Manifest};
-use super::status::Reason;
 use super::worker::{Stage, Worker};
 use crate::context::SimContext;
 use crate::defect::Defect;
@@ -41,6 +40,7 @@ impl Kubelet {
             None => self.all_pods(ctx),
         };
         for (removed, object) in changes {
+            let object = mirror::from_api(object);
             let uid = object.uid().to_owned();
             if !self.pods.workers.contains_key(&uid) {
                 if !removed {
@@ -78,8 +78,7 @@ impl Kubelet {
         removed.into_iter().chain(own.into_iter().map(|pod| (false, pod))).collect()
     }
 
-    /// Returns the fields of pods that the kubelet knows. Pod-level resources are read from 1.34 on
-    /// (`GetResourceRequestQuantity`).
+    /// Returns the fields of pods that the kubelet knows.
     pub(super) fn known_fields(&self) -> KnownFields {
         let version = &self.identity.version;
         KnownFields {
@@ -114,7 +113,10 @@ impl Kubelet {
         } else if !is_known && !deleted {
             match self.admit(&worker, machine, ctx) {
                 Ok(preempts) => worker.preempts = preempts,
-                Err(rejection) => self.reject(&mut worker, rejection, ctx),
+                Err(rejection) => {
+                    worker.stage = Stage::Finished;
+                    self.reject(&mut worker, rejection, ctx);
+                }
             }
         }
         if worker.stage == Stage::Finished && deleted {
@@ -134,7 +136,8 @@ impl Kubelet {
 
     /// Admits the pods again that ran before the kubelet started, after the first pass of the
     /// eviction manager: the kubelet handles its pods only once the runtime is known to be healthy.
-    /// A pod that is rejected is killed (kubernetes/kubernetes#83612).
+    /// A pod that is rejected is killed (kubernetes/kubernetes#83612) by the next housekeeping, as it
+    /// has no pod worker.
     ///
     /// Pods are admitted in the order of their creation, with the same checks as new ones, beside
     /// those admitted before (`HandlePodAdditions` of `pkg/kubelet/kubelet.go`). The node object
@@ -163,20 +166,20 @@ impl Kubelet {
         if self.has(Defect::RestartAllocatesResizes) && worker.pending_resize.take().is_some() {
             worker.manifest = Manifest::read(&worker.object, self.known_fields());
         }
-        let Rejection { reason, message } = match self.admit(worker, machine, ctx) {
-            Ok(preempts) => {
-                worker.preempts = preempts;
-                return;
+        match self.admit(worker, machine, ctx) {
+            Ok(preempts) => worker.preempts = preempts,
+            Err(rejection) => {
+                worker.stage = Stage::Rejected;
+                worker.steps.clear();
+                self.reject(worker, rejection, ctx);
+                let at = ctx.now + latency::between(ctx.rng, 1500, 2000);
+                self.schedule_pod(at, PodEvent::KillRejected(worker.manifest.uid.clone()), ctx);
             }
-            Err(rejection) => rejection,
-        };
-        let object = EventObject::Pod(&worker.object, None);
-        self.record_event(object, EventBody::warning(&reason, &message), ctx);
-        let message = format!("Pod was rejected: {message}");
-        let reason = Reason { reason: reason.into(), message, disruption: None };
-        self.terminate(worker, Some(reason), Some(1), machine, ctx);
+        }
     }
 
+    /// Rejects a pod: its status has only phase, reason and message, and since 1.32 its QoS class
+    /// (`rejectPod` of `pkg/kubelet/kubelet.go`).
     fn reject(&mut self, worker: &mut Worker, rejection: Rejection, ctx: &mut SimContext) {
         let Rejection { reason, message } = rejection;
         if !self.has(Defect::AdmissionWithoutEvent) {
@@ -197,7 +200,6 @@ impl Kubelet {
         }
         let differs = is_eviction && self.has(Defect::AdmissionReasonDiffers);
         let reason = if differs { "NodePressure".to_owned() } else { reason };
-        // Since 1.32 the QoS class is kept (`rejectPod` in pkg/kubelet/kubelet.go).
         let keeps_class = self.identity.version.at_least(32);
         let status = PodStatus {
             phase: Some(Phase::Failed),
@@ -206,7 +208,6 @@ impl Kubelet {
             qos_class: keeps_class.then(|| worker.manifest.pod.qos_class()),
             ..PodStatus::default()
         };
-        worker.stage = Stage::Finished;
         self.keep_status(worker, status, ctx);
     }
 
@@ -230,7 +231,9 @@ impl Kubelet {
         let grace = |object: &Value| object.metadata().integer("deletionGracePeriodSeconds");
         let has_changed = removed || grace(&worker.object) != grace(&old);
         match worker.stage {
-            Stage::Syncing if worker.is_deleted() => self.terminate(worker, None, None, machine, ctx),
+            Stage::Syncing | Stage::Rejected if worker.is_deleted() => {
+                self.terminate(worker, None, None, machine, ctx)
+            }
             Stage::Syncing if is_update => self.request_inspection(worker, ctx),
             Stage::Terminating if has_changed && worker.is_deleted() => {
                 self.terminate(worker, None, None, machine, ctx)
@@ -254,10 +257,11 @@ impl Kubelet {
         }
     }
 
-    /// Forgets a pod that has finished and whose object was deleted.
+    /// Forgets a pod that has finished, whose object was deleted and for whose end nobody waits.
     pub(super) fn forget_if_finished(&mut self, uid: &str, machine: &mut Machine, ctx: &mut SimContext) {
-        if self.pods.workers.get(uid).is_some_and(|worker| worker.removed && worker.stage == Stage::Finished)
-        {
+        let is_over =
+            |worker: &Worker| worker.removed && worker.stage == Stage::Finished && worker.callers.is_empty();
+        if self.pods.workers.get(uid).is_some_and(is_over) {
             self.pods.workers.remove(uid);
             for container in self.pods.runtime.forget(uid) {
                 machine.remove(&container);

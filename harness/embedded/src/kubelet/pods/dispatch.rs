@@ -29,7 +29,7 @@ impl Kubelet {
         for pod in own {
             // The checkpoint `allocated_pods_state` keeps what was allocated.
             let allocated = before.get(pod.uid()).map(|worker| &worker.manifest);
-            self.add_pod(pod, allocated, machine, ctx);
+            self.add_pod(mirror::from_api(pod), allocated, machine, ctx);
         }
         self.retry_resizes(|uid, _| before.contains_key(uid), machine, ctx);
         let is_known =
@@ -91,6 +91,8 @@ impl Kubelet {
             PodEvent::Stopped(pod, serial) => self.stopped(&pod, serial, machine, ctx),
             PodEvent::WaitTimedOut(pod, number) => self.wait_timed_out(&pod, number, machine, ctx),
             PodEvent::ActiveDeadline(pod) => self.end_active(&pod, machine, ctx),
+            PodEvent::DeferredKill(pod) => self.begin_deferred_kill(&pod, machine, ctx),
+            PodEvent::KillRejected(pod) => self.kill_rejected(&pod, machine, ctx),
             PodEvent::CleanUp(pod) => self.clean_up(&pod, machine, ctx),
             PodEvent::Delete(pod) => self.delete(&pod, ctx),
             PodEvent::Manifests => self.read_manifests(machine, ctx),

@@ -12,7 +12,10 @@ use crate::resource::EventBody;
 use crate::sim::SimTime;
 
 /// Duration of a hook that the model does not run.
-const UNKNOWN_HOOK: Duration = Duration::from_millis(50);
+const REQUEST: Duration = Duration::from_millis(50);
+/// Error of a hook of a kind that the kubelet does not know (`handlerRunner.Run`).
+const UNKNOWN_HANDLER: &str =
+    "Cannot run handler: invalid handler: &LifecycleHandler{Exec:nil,HTTPGet:nil,TCPSocket:nil,}";
 
 /// Hook of a container.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +27,8 @@ pub(super) enum Hook {
     /// A request to the container (`httpGet`, `tcpSocket`), which the model does not send: it
     /// succeeds after a moment.
     Request,
+    /// A hook of a kind that the kubelet does not know.
+    Unknown,
 }
 
 impl Hook {
@@ -56,12 +61,24 @@ impl StartedHook {
                 Err(error) => Self::Failed(error.to_string()),
             },
             Hook::Sleep(duration) => Self::Ends(now + *duration),
-            Hook::Request => Self::Ends(now + UNKNOWN_HOOK),
+            Hook::Request => Self::Ends(now + REQUEST),
+            Hook::Unknown => Self::Failed(UNKNOWN_HANDLER.to_owned()),
         }
     }
 }
 
 impl Kubelet {
+    /// Reads a hook as this kubelet runs it: before 1.29 it does not know hooks that sleep, and
+    /// without their gate they end at once (`runSleepHandler`).
+    fn hook(&self, container: &Container, name: &str) -> Option<Hook> {
+        let hook = Hook::read(container, name)?;
+        Some(match hook {
+            Hook::Sleep(_) if !self.identity.version.at_least(29) => Hook::Unknown,
+            Hook::Sleep(_) if !self.config.settings.gates.sleep_hooks => Hook::Sleep(Duration::ZERO),
+            hook => hook,
+        })
+    }
+
     /// Starts the `preStop` hook of a container, and returns when the kubelet stops waiting for the
     /// hook unless the hook ends earlier: at most after `longest` (`executePreStopHook` of
     /// `pkg/kubelet/kuberuntime/kuberuntime_container.go`).
@@ -73,7 +90,7 @@ impl Kubelet {
         machine: &mut Machine,
         ctx: &mut SimContext,
     ) -> SimTime {
-        let hook = worker.manifest.spec.container(place).and_then(|spec| Hook::read(spec, "preStop"));
+        let hook = worker.manifest.spec.container(place).and_then(|spec| self.hook(spec, "preStop"));
         let Some(hook) = hook.filter(|_| !longest.is_zero()) else { return ctx.now };
         match StartedHook::start(&hook, container, machine, ctx.now) {
             StartedHook::Runs(exec) => {
@@ -86,6 +103,25 @@ impl Kubelet {
                 ctx.now
             }
         }
+    }
+
+    /// Starts the `postStart` hook of a container, if it has one. Later steps wait for its end
+    /// (`startContainer` of `pkg/kubelet/kuberuntime/kuberuntime_container.go`).
+    pub(super) fn start_post_start(
+        &self,
+        worker: &mut Worker,
+        (container, place): (&ContainerId, ContainerIndex),
+        machine: &mut Machine,
+        now: SimTime,
+    ) {
+        let Some(spec) = worker.manifest.spec.container(place) else { return };
+        let Some(hook) = self.hook(spec, "postStart") else { return };
+        worker.post_start = Some(match StartedHook::start(&hook, container, machine, now) {
+            StartedHook::Runs(exec) => PostStart::Runs(exec),
+            StartedHook::Ends(at) => PostStart::Ends(at),
+            StartedHook::Failed(error) => PostStart::Failed(error),
+        });
+        worker.steps.push_front(Step::PostStart(place));
     }
 
     /// Handles the end of a `postStart` hook. A container whose hook failed is killed, and is
@@ -158,24 +194,6 @@ impl Kubelet {
         let event = EventBody::warning("FailedPreStopHook", "PreStopHook failed");
         self.record_container_event(worker, place, event, ctx);
     }
-}
-
-/// Starts the `postStart` hook of a container, if it has one. Later steps wait for its end
-/// (`startContainer` of `pkg/kubelet/kuberuntime/kuberuntime_container.go`).
-pub(super) fn start_post_start(
-    worker: &mut Worker,
-    (container, place): (&ContainerId, ContainerIndex),
-    machine: &mut Machine,
-    now: SimTime,
-) {
-    let Some(spec) = worker.manifest.spec.container(place) else { return };
-    let Some(hook) = Hook::read(spec, "postStart") else { return };
-    worker.post_start = Some(match StartedHook::start(&hook, container, machine, now) {
-        StartedHook::Runs(exec) => PostStart::Runs(exec),
-        StartedHook::Ends(at) => PostStart::Ends(at),
-        StartedHook::Failed(error) => PostStart::Failed(error),
-    });
-    worker.steps.push_front(Step::PostStart(place));
 }
 
 /// Returns the error of a `postStart` command, with its output.

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::latency;
-use super::status::{self, Reason};
-use super::worker::{Stage, StopCause, StopOrder, Worker};
+use super::status;
+use super::worker::{DeferredKill, Reason, Stage, StopCause, StopOrder, Worker};
 use crate::Defect;
 use crate::apiserver::finish_pod_deletion;
 use crate::context::SimContext;
@@ -13,6 +13,10 @@ use crate::kubelet::recorder::EventObject;
 use crate::kubelet::state::Kubelet;
 use crate::machine::{Machine, PodUid};
 use crate::resource::{EventBody, ObjectExt};
+
+/// Period of the status manager's batches, which also write statuses that the API does not have yet
+/// (`syncPeriod` of `pkg/kubelet/status/status_manager.go`).
+const STATUS_BATCH: Duration = Duration::from_secs(10);
 
 /// Reason why the kubelet kills a pod.
 #[derive(Clone, Debug)]
@@ -48,26 +52,20 @@ impl Kubelet {
         }
     }
 
-    /// Schedules the end of a pod that has `activeDeadlineSeconds`. A restarted kubelet begins to
-    /// count again.
+    /// Schedules the end of a pod that has `activeDeadlineSeconds`, which count from its start time.
     pub(super) fn schedule_active_deadline(&mut self, worker: &Worker, ctx: &mut SimContext) {
-        if let Some(seconds) = worker.manifest.spec.active_deadline_seconds {
-            let event = PodEvent::ActiveDeadline(worker.manifest.uid.clone());
-            self.schedule_pod(ctx.now + Duration::from_secs(seconds), event, ctx);
-        }
+        let Some(seconds) = worker.manifest.spec.active_deadline_seconds else { return };
+        let active = self.view(worker, "", ctx).active_time();
+        let left = Duration::from_secs(seconds).saturating_sub(active);
+        self.schedule_pod(ctx.now + left, PodEvent::ActiveDeadline(worker.manifest.uid.clone()), ctx);
     }
 
     /// Ends a pod that has been active too long (`activeDeadlineHandler` in
     /// pkg/kubelet/active_deadline.go).
     pub(super) fn end_active(&mut self, pod: &str, machine: &mut Machine, ctx: &mut SimContext) {
-        let reason = Reason {
-            reason: "DeadlineExceeded".into(),
-            message: "Pod was active on the node longer than the specified deadline".to_owned(),
-            disruption: None,
-        };
         self.with_worker(pod, |kubelet, worker| {
             if worker.stage == Stage::Syncing {
-                kubelet.terminate(worker, Some(reason), None, machine, ctx);
+                kubelet.terminate(worker, Some(Reason::deadline_exceeded()), None, machine, ctx);
             }
         });
     }
@@ -84,13 +82,17 @@ impl Kubelet {
     ) -> Option<u64> {
         let number = self.pods.next_serial();
         let waits = self.with_worker(pod, |kubelet, worker| {
-            if !worker.could_run() {
+            if worker.stage == Stage::Terminated {
                 return None;
             }
-            // Not of a pod that terminates already (`UpdatePod` in pkg/kubelet/pod_workers.go).
-            worker.evicted |= worker.stage == Stage::Syncing;
             worker.callers.push(number);
-            kubelet.terminate(worker, Some(reason), grace, machine, ctx);
+            // The worker of a finished pod does not answer: the caller waits until its timeout
+            // (`UpdatePod` in pkg/kubelet/pod_workers.go, kubernetes/kubernetes#118679).
+            if worker.could_run() {
+                // Not of a pod that terminates already.
+                worker.evicted |= worker.stage == Stage::Syncing;
+                kubelet.terminate(worker, Some(reason), grace, machine, ctx);
+            }
             let own = worker.manifest.spec.termination_grace_period_seconds.unwrap_or(0);
             let own = if kubelet.has(Defect::PreemptionWaitsTenSeconds) { 0 } else { own };
             let seconds = grace.map_or(own, |grace| u64::try_from(grace).unwrap_or(0));
@@ -103,8 +105,8 @@ impl Kubelet {
         Some(number)
     }
 
-    /// Starts to terminate a pod, unless it terminates already. The deletion and the pod's spec
-    /// also limit `grace`.
+    /// Starts to terminate a pod, unless it terminates already; after the end of a sync that is in
+    /// progress. The deletion and the pod's spec also limit `grace`.
     pub(super) fn terminate(
         &mut self,
         worker: &mut Worker,
@@ -118,6 +120,9 @@ impl Kubelet {
         if worker.stage == Stage::Terminating {
             return;
         }
+        if worker.is_in_sync() {
+            return worker.defer_kill(DeferredKill { reason, grace });
+        }
         let seconds = self.effective_grace(worker, grace);
         worker.steps.clear();
         worker.stage = Stage::Terminating;
@@ -129,6 +134,15 @@ impl Kubelet {
         self.keep_status(worker, status, ctx);
         let order = StopOrder { grace: Duration::from_secs(seconds), cause: StopCause::Pod };
         self.stop_all(worker, order, machine, ctx);
+    }
+
+    /// Starts the kill that waited for the end of a sync.
+    pub(super) fn begin_deferred_kill(&mut self, pod: &str, machine: &mut Machine, ctx: &mut SimContext) {
+        self.with_worker(pod, |kubelet, worker| {
+            if let Some(DeferredKill { reason, grace }) = worker.deferred_kill.take() {
+                kubelet.terminate(worker, reason, grace, machine, ctx);
+            }
+        });
     }
 
     /// Computes `calculateEffectiveGracePeriod` of pod_workers.go: the shorter period counts.
@@ -153,19 +167,62 @@ impl Kubelet {
         seconds.max(1)
     }
 
+    /// Kills the containers of a pod that was rejected after a restart, as a pod that only the
+    /// runtime knows (`HandlePodCleanups` of `pkg/kubelet/kubelet_pods.go`). Its status stays.
+    pub(super) fn kill_rejected(&mut self, pod: &str, machine: &mut Machine, ctx: &mut SimContext) {
+        self.with_worker(pod, |kubelet, worker| {
+            if worker.stage == Stage::Rejected {
+                worker.stage = Stage::Terminating;
+                let order = StopOrder { grace: Duration::from_secs(1), cause: StopCause::Rejected };
+                kubelet.stop_all(worker, order, machine, ctx);
+            }
+        });
+    }
+
+    /// Handles the end of all containers of a pod that was rejected after a restart: the next batch
+    /// of the status manager writes its terminal status.
+    pub(super) fn rejected_stopped(
+        &mut self,
+        worker: &mut Worker,
+        machine: &mut Machine,
+        ctx: &mut SimContext,
+    ) {
+        self.stop_sandbox(worker, machine, ctx);
+        worker.stage = Stage::Terminated;
+        if !worker.reporting {
+            worker.reporting = true;
+            let batches = ctx.now.since(self.started).as_secs() / STATUS_BATCH.as_secs() + 1;
+            let at = self.started + Duration::from_secs(batches * STATUS_BATCH.as_secs());
+            self.schedule_pod(at, PodEvent::Report(worker.manifest.uid.clone()), ctx);
+        }
+        self.release_waiting(worker, machine, ctx);
+    }
+
     /// Handles the end of all containers.
     pub(super) fn terminated(&mut self, worker: &mut Worker, machine: &mut Machine, ctx: &mut SimContext) {
-        let uid = worker.manifest.uid.clone();
-        machine.stop_sandbox(&uid, ctx.now);
-        if let Some(sandbox) = self.pods.runtime.pods.get_mut(&uid).and_then(|pod| pod.sandbox.as_mut()) {
-            sandbox.ready = false;
-        }
+        self.stop_sandbox(worker, machine, ctx);
+        // `determinePodResizeStatus` of `pkg/kubelet/kubelet_pods.go`.
+        worker.pending_resize = None;
         let host = self.host(ctx);
         let status = self.view(worker, &host, ctx).status(true);
         worker.stage = Stage::Terminated;
         self.keep_status(worker, status, ctx);
         // The terminal status was held back until now.
         self.send_status(worker, ctx);
+        self.release_waiting(worker, machine, ctx);
+    }
+
+    fn stop_sandbox(&mut self, worker: &Worker, machine: &mut Machine, ctx: &SimContext) {
+        let uid = &worker.manifest.uid;
+        machine.stop_sandbox(uid, ctx.now);
+        if let Some(sandbox) = self.pods.runtime.pods.get_mut(uid).and_then(|pod| pod.sandbox.as_mut()) {
+            sandbox.ready = false;
+        }
+    }
+
+    /// Continues what waits for the end of a pod, and schedules its cleanup.
+    fn release_waiting(&mut self, worker: &mut Worker, machine: &mut Machine, ctx: &mut SimContext) {
+        let uid = worker.manifest.uid.clone();
         for number in std::mem::take(&mut worker.callers) {
             self.release_caller(&uid, number, true, machine, ctx);
         }
@@ -227,6 +284,7 @@ impl Kubelet {
             ctx,
         );
         self.release_caller(pod, number, false, machine, ctx);
+        self.forget_if_finished(pod, machine, ctx);
     }
 
     /// Notifies the caller that waits for the end of a pod: a preemption, or the eviction manager.

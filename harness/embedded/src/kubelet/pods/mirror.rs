@@ -1,5 +1,7 @@
 //! Mirror pods: API objects of static pods (`pkg/kubelet/pod/mirror_client.go`).
 
+use std::sync::Arc;
+
 use evictlab_rules::pod::{CONFIG_MIRROR_ANNOTATION, CONFIG_SOURCE_ANNOTATION};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use serde_json::Value;
@@ -16,6 +18,17 @@ use crate::storage::{ObjectChange, WatchEventType};
 /// Returns whether a pod is static.
 pub(super) fn is_static(object: &Value) -> bool {
     object.annotation(CONFIG_SOURCE_ANNOTATION) == Some("file")
+}
+
+/// Returns a pod of the API server with this source in its annotation: another one would make it
+/// static (`updatePodsFunc` of `pkg/kubelet/config/config.go`).
+pub(super) fn from_api(object: Arc<Value>) -> Arc<Value> {
+    if object.annotation(CONFIG_SOURCE_ANNOTATION).is_none_or(|source| source == "api") {
+        return object;
+    }
+    let mut own = Value::clone(&object);
+    own.set_annotation(CONFIG_SOURCE_ANNOTATION, "api");
+    Arc::new(own)
 }
 
 /// Returns the hash of the static pod that a mirror pod represents.

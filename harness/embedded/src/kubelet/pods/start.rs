@@ -7,7 +7,6 @@ use serde_json::Value;
 
 use super::backoff::Backoff;
 use super::environment::{expand, variables};
-use super::hooks::start_post_start;
 use super::runtime::{Sandbox, State};
 use super::spec::{Container, ContainerIndex, Group, Manifest, PullPolicy};
 use super::worker::{PostStart, Stage, Step, Waiting, Worker};
@@ -323,7 +322,7 @@ impl Kubelet {
             format!("Started container {name}")
         };
         self.record_container_event(worker, place, EventBody::normal("Started", &message), ctx);
-        start_post_start(worker, (&id, place), machine, ctx.now);
+        self.start_post_start(worker, (&id, place), machine, ctx.now);
     }
 
     fn container_spec(

@@ -59,6 +59,8 @@ impl Kubelet {
     ) {
         let longest = match () {
             () if grace.is_zero() || self.has(Defect::PreStopHookSkipped) => Duration::ZERO,
+            // `SyncTerminatingRuntimePod` does not know the hooks (`pkg/kubelet/kubelet.go`).
+            () if cause == StopCause::Rejected => Duration::ZERO,
             () if self.has(Defect::PreStopHookUnlimited) => Duration::MAX,
             () => grace,
         };
@@ -110,9 +112,13 @@ impl Kubelet {
         }
         self.with_worker(&owner, |kubelet, worker| {
             kubelet.request_inspection(worker, ctx);
+            // A hook that does not run in the container goes on (`executePreStopHook`).
+            let has_command = worker.pre_stops.values().any(|(id, _)| id == container);
             if let Some(stopping) = &mut worker.stopping
-                && stopping.containers.remove(container).is_some()
+                && let Some(stop) = stopping.containers.get(container)
+                && (has_command || !matches!(stop, Stop::Hook(until) if *until > ctx.now))
             {
+                stopping.containers.remove(container);
                 kubelet.continue_stopping(worker, machine, ctx);
             }
         });
@@ -125,6 +131,7 @@ impl Kubelet {
         ctx: &mut SimContext,
     ) {
         let Some(mut stopping) = worker.stopping.take() else { return };
+        self.remove_ended(&mut stopping, ctx.now);
         let end = stopping.began + stopping.grace;
         // Since 1.29 sidecars are stopped after the containers that need them
         // (`SidecarContainers`).
@@ -193,6 +200,16 @@ impl Kubelet {
         worker.stopping = Some(stopping);
     }
 
+    /// Removes the containers that exited during their hooks, which have ended.
+    fn remove_ended(&mut self, stopping: &mut Stopping, now: SimTime) {
+        stopping.containers.retain(|id, stop| {
+            let has_hook_ended = matches!(stop, Stop::Hook(until) if *until <= now);
+            let mut is_running =
+                || self.pods.runtime.record_mut(id).is_some_and(|record| record.is_running());
+            !has_hook_ended || is_running()
+        });
+    }
+
     /// Returns whether a defect lets a container keep its grace period after a hook or a wait.
     fn keeps_grace(&self, worker: &Worker, place: Option<ContainerIndex>) -> bool {
         let Some(place) = place else { return false };
@@ -214,6 +231,10 @@ impl Kubelet {
             match stopping.cause {
                 StopCause::Pod if worker.stage == Stage::Terminating => {
                     kubelet.terminated(worker, machine, ctx);
+                }
+                StopCause::Rejected => kubelet.rejected_stopped(worker, machine, ctx),
+                StopCause::Sidecars if worker.deferred_kill.is_some() => {
+                    kubelet.schedule_deferred_kill(worker, ctx);
                 }
                 StopCause::Pod | StopCause::Sidecars => kubelet.request_inspection(worker, ctx),
                 // The sync goes on.

@@ -42,7 +42,7 @@ impl Kubelet {
         if worker.stage != Stage::Syncing || worker.preempts || !worker.waits_for.is_empty() {
             return;
         }
-        if !worker.steps.is_empty() || worker.stopping.is_some() {
+        if !worker.steps.is_empty() || worker.is_in_sync() {
             return;
         }
         self.mirror(worker, ctx);
@@ -204,6 +204,9 @@ impl Kubelet {
     /// Handles the end of the queue of steps.
     pub(super) fn steps_done(&mut self, worker: &mut Worker, ctx: &mut SimContext) {
         let uid = &worker.manifest.uid;
+        if worker.deferred_kill.is_some() {
+            return self.schedule_deferred_kill(worker, ctx);
+        }
         // Since 1.36 the runtime is relisted at once after a successful sync (`RequestPodRelist`).
         if self.identity.version.at_least(36) && !worker.failed {
             let at = ctx.now + latency::between(ctx.rng, 3, 12);
@@ -220,6 +223,17 @@ impl Kubelet {
         if self.pods.runtime.snapshot(uid) != worker.inspected {
             self.request_inspection(worker, ctx);
         }
+    }
+
+    /// Schedules the kill that waited for the end of a sync: the worker waits for the next relist of
+    /// the runtime (`GetNewerThan` of the pod cache).
+    pub(super) fn schedule_deferred_kill(&mut self, worker: &Worker, ctx: &mut SimContext) {
+        let at = if self.identity.version.at_least(36) && !worker.failed {
+            ctx.now + latency::between(ctx.rng, 3, 12)
+        } else {
+            self.pods.next_relist(ctx.now)
+        };
+        self.schedule_pod(at, PodEvent::DeferredKill(worker.manifest.uid.clone()), ctx);
     }
 
     /// Returns the delay of a retry after a failure: 10 s; since 1.35 the end of the first backoff

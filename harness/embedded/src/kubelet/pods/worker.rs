@@ -1,5 +1,6 @@
 //! Workers: the kubelet's state of a pod.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,6 +43,8 @@ pub(super) struct Worker {
     pub post_start: Option<PostStart>,
     /// Containers that are being stopped.
     pub stopping: Option<Stopping>,
+    /// Kill that waits for the end of a sync.
+    pub deferred_kill: Option<DeferredKill>,
     /// Commands of `preStop` hooks that run, also those that the kubelet no longer waits for.
     pub pre_stops: BTreeMap<ExecId, (ContainerId, ContainerIndex)>,
     /// Containers that a resize restarts at the next sync.
@@ -74,6 +77,9 @@ pub(super) struct Worker {
 pub(super) enum Stage {
     /// Containers are kept in line with the spec.
     Syncing,
+    /// The pod was rejected after a restart of the kubelet, and its containers run until the next
+    /// housekeeping.
+    Rejected,
     /// The pod is being killed.
     Terminating,
     /// No container runs; volumes and control groups still exist.
@@ -126,6 +132,34 @@ pub(super) enum PostStart {
     Failed(String),
 }
 
+/// Reason in the status of a pod that the kubelet ends.
+#[derive(Clone, Debug)]
+pub(super) struct Reason {
+    pub reason: Cow<'static, str>,
+    pub message: String,
+    /// Message of the condition `DisruptionTarget`, if the pod gets it.
+    pub disruption: Option<String>,
+}
+
+impl Reason {
+    /// Returns the reason of a pod that was active for longer than `activeDeadlineSeconds`.
+    pub(super) fn deadline_exceeded() -> Self {
+        Self {
+            reason: "DeadlineExceeded".into(),
+            message: "Pod was active on the node longer than the specified deadline".to_owned(),
+            disruption: None,
+        }
+    }
+}
+
+/// Kill of a pod that waits for the end of a sync.
+#[derive(Clone, Debug)]
+pub(super) struct DeferredKill {
+    pub reason: Option<Reason>,
+    /// Grace period that replaces the pod's own, in seconds.
+    pub grace: Option<i64>,
+}
+
 /// Containers that are being stopped.
 #[derive(Clone, Debug)]
 pub(super) struct Stopping {
@@ -147,6 +181,8 @@ pub(super) struct StopOrder {
 pub(super) enum StopCause {
     /// The whole pod is killed.
     Pod,
+    /// The pod was rejected after a restart of the kubelet.
+    Rejected,
     /// The regular containers have ended, and the sidecars follow.
     Sidecars,
     /// The `postStart` hook of a container has failed.
@@ -159,7 +195,7 @@ impl StopCause {
     /// Returns the message of the event about a container.
     pub(super) fn message(self, container: &str) -> String {
         match self {
-            Self::Pod | Self::Sidecars => format!("Stopping container {container}"),
+            Self::Pod | Self::Rejected | Self::Sidecars => format!("Stopping container {container}"),
             Self::PostStartHook => "FailedPostStartHook".to_owned(),
             Self::Resize => format!("Container {container} resize requires restart"),
         }
@@ -199,6 +235,7 @@ impl Worker {
             reasons: BTreeMap::new(),
             post_start: None,
             stopping: None,
+            deferred_kill: None,
             pre_stops: BTreeMap::new(),
             resize_restarts: Vec::new(),
             evicted: false,
@@ -229,9 +266,29 @@ impl Worker {
         std::mem::replace(&mut self.object, object)
     }
 
+    /// Returns whether the worker is in a sync, which a kill does not interrupt: it only ends the
+    /// wait for volumes, here with the start of the sandbox (`SyncPod` of `pkg/kubelet/kubelet.go`,
+    /// kubernetes/kubernetes#113606).
+    pub(super) fn is_in_sync(&self) -> bool {
+        let runs_step = self.steps.front().is_some_and(|step| *step != Step::Sandbox);
+        runs_step || self.stopping.is_some() || self.deferred_kill.is_some()
+    }
+
+    /// Adds a kill that waits for the end of the sync. The last reason counts
+    /// (`acknowledgeTerminating` of `pkg/kubelet/pod_workers.go`), and the shortest grace period.
+    pub(super) fn defer_kill(&mut self, kill: DeferredKill) {
+        let DeferredKill { reason, grace } = kill;
+        let (earlier, shortest) = match self.deferred_kill.take() {
+            Some(before) => (before.reason, before.grace),
+            None => (None, None),
+        };
+        let grace = [grace, shortest].into_iter().flatten().min();
+        self.deferred_kill = Some(DeferredKill { reason: reason.or(earlier), grace });
+    }
+
     /// Returns whether containers may run (`CouldHaveRunningContainers`).
     pub(super) fn could_run(&self) -> bool {
-        matches!(self.stage, Stage::Syncing | Stage::Terminating)
+        matches!(self.stage, Stage::Syncing | Stage::Rejected | Stage::Terminating)
     }
 
     /// Returns the cached status, or else the API's.
@@ -246,7 +303,7 @@ impl Worker {
             _ if self.removed => false,
             Stage::Terminating => true,
             Stage::Syncing => !self.reported.is_terminal() && !self.known_status().is_terminal(),
-            Stage::Terminated | Stage::Finished => false,
+            Stage::Rejected | Stage::Terminated | Stage::Finished => false,
         }
     }
 

@@ -16,6 +16,8 @@ pub(crate) struct NodeStatusUpdates {
     pub(super) update_due: Option<SimTime>,
     pub(super) lease_due: Option<SimTime>,
     pub(in crate::kubelet) image_gc_due: Option<SimTime>,
+    /// True if the last deletion of unused images failed.
+    pub(in crate::kubelet) image_gc_failed: bool,
     pub(in crate::kubelet) detection_due: Option<SimTime>,
 }
 

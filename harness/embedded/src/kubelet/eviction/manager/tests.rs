@@ -462,6 +462,36 @@ fn memory_ranks_before_other_signals() {
     assert_eq!(Vec::from_iter(first), ["ephemeral-storage", "inodes", "pids"]);
 }
 
+/// Go iterates over a map of three from its first entry in six of eight cases, and its insertion
+/// sort reverses memory thresholds: the copy for node allocatable decides most often.
+#[test]
+fn the_first_of_several_thresholds_is_that_of_go() {
+    let hard = json!({"pid.available": "10", "nodefs.available": "2Gi", "nodefs.inodesFree": "10",
+        "memory.available": "1Gi"});
+    let disk = json!({"availableBytes": 1, "capacityBytes": 100 * GI, "inodesFree": 1, "inodes": 100});
+    let disks = json!({"fs": disk, "rlimit": {"maxpid": 100, "curproc": 99}});
+    let mut two = memory(500 * MI);
+    two["systemContainers"] =
+        json!([{"name": "pods", "memory": {"availableBytes": MI, "workingSetBytes": GI}}]);
+    let rows = [
+        (&disks, &[("nodefs.available", 600), ("nodefs.inodesFree", 100), ("pid.available", 100)][..]),
+        (&two, &[("allocatableMemory.available", 700), ("memory.available", 100)][..]),
+    ];
+    for (node, expected) in rows {
+        let mut counts = BTreeMap::new();
+        for seed in 0..800 {
+            let mut lab = Lab::new(36, settings(json!({"evictionHard": hard})));
+            lab.rng = Rng::seed_from_u64(seed);
+            let (SyncResult::Pressure(pressure), _) = lab.look(node) else { panic!() };
+            *counts.entry(pressure.signal().as_str()).or_insert(0_i32) += 1;
+        }
+        assert_eq!(counts.len(), expected.len(), "{counts:?}");
+        for (signal, count) in expected {
+            assert!((counts[signal] - count).abs() < 40, "{signal} {counts:?}");
+        }
+    }
+}
+
 #[test]
 fn reclaimed_resources_count() {
     let settings = settings(json!({"evictionHard": {"nodefs.available": "1Gi"}}));

@@ -1,6 +1,6 @@
 //! Pod statuses: computed from the containers, cached by the kubelet, written to the API.
 
-use std::borrow::Cow;
+use std::time::Duration;
 
 use evictlab_rules::KubeletVersion;
 use k8s_openapi::api::core::v1::HostIP;
@@ -11,7 +11,7 @@ use crate::defect::{Defect, Defects};
 use crate::kubelet::pods::mirror;
 use crate::kubelet::pods::runtime::RuntimePod;
 use crate::kubelet::pods::spec::{Group, Manifest};
-use crate::kubelet::pods::worker::Worker;
+use crate::kubelet::pods::worker::{Reason, Worker};
 use crate::resource::pod_status::{ContainerState, ContainerStatus, PodCondition, TerminatedState};
 use crate::resource::{Kind, ObjectExt, Phase, PodStatus};
 use crate::sim::{Epoch, SimTime};
@@ -36,15 +36,6 @@ pub(in crate::kubelet::pods) struct StatusBuilder<'a> {
     pub host: &'a str,
     pub now: SimTime,
     pub epoch: Epoch,
-}
-
-/// Reason in the status of a pod that the kubelet ends.
-#[derive(Clone, Debug)]
-pub(in crate::kubelet::pods) struct Reason {
-    pub reason: Cow<'static, str>,
-    pub message: String,
-    /// Message of the condition `DisruptionTarget`, if the pod gets it.
-    pub disruption: Option<String>,
 }
 
 impl StatusBuilder<'_> {
@@ -72,6 +63,13 @@ impl StatusBuilder<'_> {
             reason = old.reason.clone().or_else(|| api.reason.clone());
             message = old.message.clone().or_else(|| api.message.clone());
         }
+        // The deadline replaces every other reason, such as that of an eviction (`ShouldEvict`).
+        let deadline = self.manifest().spec.active_deadline_seconds;
+        if deadline.is_some_and(|seconds| self.active_time() >= Duration::from_secs(seconds)) {
+            let exceeded = Reason::deadline_exceeded();
+            phase = Phase::Failed;
+            (reason, message) = (Some(exceeded.reason.into_owned()), Some(exceeded.message));
+        }
         let phase = api.phase.filter(|api_phase| api_phase.is_terminal()).unwrap_or(phase);
         let conditions = self.conditions(old, &init, &regular, phase);
         for list in [&mut regular, &mut ephemeral] {
@@ -94,6 +92,14 @@ impl StatusBuilder<'_> {
             self.set_pod_resources(&mut status);
         }
         status
+    }
+
+    /// Returns the time since the start of the pod (`pastActiveDeadline` of
+    /// `pkg/kubelet/active_deadline.go`).
+    pub(crate) fn active_time(&self) -> Duration {
+        let start = self.worker.known_status().start_time.as_ref();
+        let active = start.map(|start| self.epoch.at(self.now).duration_since(start.0));
+        active.and_then(|active| active.try_into().ok()).unwrap_or_default()
     }
 
     /// Sets the addresses of host and pod.

@@ -117,7 +117,7 @@ impl StatusBuilder<'_> {
                 ContainerState::terminated(TerminatedState {
                     exit_code: i64::from(*code),
                     reason: Some(reason.to_owned()),
-                    message: message.clone(),
+                    message: message.as_deref().map(|message| self.limited(message)),
                     started_at: time(*started),
                     finished_at: time(*finished),
                     container_id: Some(format!("containerd://{}", record.id)),
@@ -125,6 +125,17 @@ impl StatusBuilder<'_> {
                 })
             }
         }
+    }
+
+    /// Shortens a termination message to the container's share of what a pod may report
+    /// (`normalizeStatus` of `pkg/kubelet/status/status_manager.go`).
+    fn limited(&self, message: &str) -> String {
+        const OF_POD: usize = 12 * 1024;
+        let spec = &self.manifest().spec;
+        let groups = [&spec.init_containers, &spec.containers, &spec.ephemeral_containers];
+        let containers: usize = groups.into_iter().map(Vec::len).sum();
+        let length = message.len().min(OF_POD / containers.max(1));
+        String::from_utf8_lossy(&message.as_bytes()[..length]).into_owned()
     }
 
     /// Sets the state `waiting` if the container could not be started.

@@ -7,4 +7,4 @@ mod containers;
 pub(super) mod defective;
 mod resources;
 
-pub(super) use builder::{Reason, StatusBuilder, end, report};
+pub(super) use builder::{StatusBuilder, end, report};

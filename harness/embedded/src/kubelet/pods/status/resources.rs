@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use evictlab_rules::KubeletVersion;
 use evictlab_rules::quantity::Quantity;
 use k8s_openapi::api::core::v1::ResourceRequirements;
 use k8s_openapi::apimachinery::pkg::api::resource as meta;
@@ -26,11 +25,10 @@ impl StatusBuilder<'_> {
         if let Some(own) = &pod.spec.resources {
             names.extend(own.requests.keys().map(String::as_str));
         }
-        // Sidecars count as they do since 1.34.
-        let version = KubeletVersion::from_minor(34);
+        names.extend(pod.spec.overhead.keys().map(String::as_str));
         let requests: BTreeMap<_, _> = names
             .into_iter()
-            .map(|name| (name.to_owned(), pod.request(&version, name)))
+            .map(|name| (name.to_owned(), pod.scheduling_request(name)))
             .filter(|(_, request)| !request.is_zero())
             .map(|(name, request)| (name, meta::Quantity(request.to_string())))
             .collect();

@@ -117,6 +117,25 @@ fn evicted_pending_pod_keeps_containers_waiting() {
     assert_eq!(lab.condition("p", "Initialized")["reason"], "ContainersNotInitialized");
 }
 
+/// A kill does not interrupt the pull of an image; of two kills meanwhile, the last reason counts.
+#[test]
+fn an_eviction_waits_for_a_pull() {
+    let mut lab = Lab::new(36);
+    let uid = lab.pod("p", json!({"containers": [{"name": "c", "image": "elsewhere.io/thing:1"}]}));
+    while lab.events("p").is_empty() {
+        lab.millis(50);
+    }
+    for message in ["first", "second"] {
+        lab.evict(&uid, message, Some(1));
+        lab.millis(50);
+    }
+    assert_eq!(lab.events("p"), ["Pulling c"]);
+    lab.seconds(6);
+    assert_eq!(lab.events("p"), ["Pulling c", "Pulled c", "Created c", "Started c", "Killing c"]);
+    let status = lab.status("p");
+    assert_eq!((&status["reason"], &status["message"]), (&json!("Evicted"), &json!("second")));
+}
+
 #[test]
 fn first_eviction_reason_is_kept() {
     let mut lab = Lab::new(36);
@@ -238,6 +257,32 @@ fn kills_starting_pod() {
     assert_eq!(lab.events("p"), Vec::<String>::new());
 }
 
+/// `UpdatePod` of a finished pod returns without an answer, and `killPodNow` waits for 10 s, also if
+/// the object is deleted meanwhile (kubernetes/kubernetes#118679).
+#[test]
+fn eviction_of_a_finished_pod_times_out() {
+    for is_deleted in [false, true] {
+        let mut lab = Lab::new(36);
+        let uid = lab.pod("p", json!({"containers": [{"name": "c"}]}));
+        lab.seconds(5);
+        lab.exit(&uid, "c", 0);
+        lab.seconds(4);
+        assert!(lab.kubelet().pods.is_cleaned_up(&uid));
+        lab.evict(&uid, "why", Some(1));
+        if is_deleted {
+            delete(&mut lab, "p", 30);
+        }
+        lab.seconds(9);
+        assert_eq!(lab.get("p").is_none(), is_deleted);
+        assert!(!lab.events("p").contains(&"ExceededGracePeriod".to_owned()));
+        lab.seconds(2);
+        let message = "Container runtime did not kill the pod within specified grace period.";
+        assert_eq!(lab.messages("p", "ExceededGracePeriod"), [message]);
+        assert!(lab.get("p").is_none_or(|pod| pod["status"]["phase"] == "Succeeded"));
+        assert_eq!(lab.kubelet().pods.workers.contains_key(&uid), !is_deleted);
+    }
+}
+
 #[test]
 fn deletion_completes_after_end() {
     let mut lab = Lab::new(31);
@@ -264,6 +309,27 @@ fn active_deadline_ends_a_pod() {
     lab.seconds(9);
     let status = lab.status("p");
     assert_eq!((&status["phase"], &status["reason"]), (&json!("Failed"), &json!("DeadlineExceeded")));
+}
+
+/// `generateAPIPodStatus` asks for the deadline whenever it computes a status, and counts from the
+/// start time of the pod.
+#[test]
+fn a_deadline_replaces_the_reason_of_an_eviction() {
+    let mut lab = Lab::new(36);
+    let script = "trap '' TERM; while true; do sleep 1; done";
+    let spec =
+        json!({"activeDeadlineSeconds": 20, "containers": [{"name": "c", "command": ["sh", "-c", script]}]});
+    let uid = lab.pod("p", spec.clone());
+    lab.seconds(17);
+    lab.evict(&uid, "why", Some(6));
+    lab.seconds(12);
+    assert_eq!(lab.status("p")["reason"], "DeadlineExceeded");
+    assert_eq!(lab.condition("p", "DisruptionTarget")["message"], "why");
+    lab.pod("q", spec);
+    lab.seconds(15);
+    lab.simulation.with(|_, nodes, ctx| nodes.get_mut("n1").unwrap().kubelet.restart(ctx));
+    lab.seconds(12);
+    assert_eq!(lab.status("q")["reason"], "DeadlineExceeded");
 }
 
 /// `newTerminationOrdering` of kuberuntime_termination_order.go.

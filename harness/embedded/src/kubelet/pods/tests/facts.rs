@@ -64,6 +64,28 @@ fn a_container_leaves_a_termination_message() {
     }
 }
 
+/// `normalizeStatus`: 12 KiB for all containers of a pod.
+#[test]
+fn containers_share_the_length_of_termination_messages() {
+    const LONG: &str =
+        "i=0; while [ $i -lt 500 ]; do printf 0123456789 >> /dev/termination-log; i=$((i + 1)); done";
+    let mut lab = Lab::new(33);
+    for (count, length) in [(3, 4096), (4, 3072)] {
+        let containers = (0..count).map(|index| {
+            let mut container = prints(LONG, json!({}));
+            container["name"] = json!(format!("c{index}"));
+            container
+        });
+        let name = format!("p{count}");
+        lab.pod(&name, json!({"containers": containers.collect::<Vec<_>>()}));
+        lab.seconds(8);
+        for status in lab.status(&name)["containerStatuses"].as_array().unwrap() {
+            let message = status["state"]["terminated"]["message"].as_str().unwrap();
+            assert_eq!(message.len(), length, "{count}");
+        }
+    }
+}
+
 #[test]
 fn oom_killer_kills_whole_container_since_1_28() {
     const GROUP: &str = "cat /sys/fs/cgroup/memory.oom.group";
@@ -169,4 +191,18 @@ fn pod_reads_its_log_on_node() {
     assert_eq!(lines[0], format!("default_p_{uid}"));
     // The log includes the line as it was when read.
     assert!(lines[1].ends_with(&format!("Z stdout F default_p_{uid}")), "{log}");
+}
+
+/// `ResourceConfigForPod`: 1.31 does not know the limit of a pod, and the gate is off through 1.33.
+#[test]
+fn the_memory_limit_of_a_pod_counts_since_1_34() {
+    for (minor, limit) in [(31, None), (32, None), (33, None), (34, Some(64 << 20)), (36, Some(64 << 20))] {
+        let mut lab = Lab::new(minor);
+        let limits = json!({"limits": {"memory": "64Mi"}});
+        let uid = lab.pod("p", json!({"resources": limits, "containers": [{"name": "c"}]}));
+        lab.seconds(1);
+        let kubelet = lab.kubelet();
+        let manifest = &kubelet.pods.workers[&uid].manifest;
+        assert_eq!(kubelet.pod_memory_max(manifest), limit, "1.{minor}");
+    }
 }

@@ -69,6 +69,49 @@ fn a_pre_stop_command_ends_with_its_container() {
     assert_eq!(lab.status("p")["phase"], "Succeeded", "its exit code is 0");
 }
 
+/// `killContainer` waits for a hook that sleeps, and with it the end of the pod.
+#[test]
+fn a_pre_stop_sleep_outlasts_its_container() {
+    let mut lab = Lab::new(36);
+    let hook = json!({"preStop": {"sleep": {"seconds": 8}}});
+    let container = json!({"name": "c", "command": ["sleep", "6"], "lifecycle": hook});
+    let uid = lab.pod("p", json!({"terminationGracePeriodSeconds": 15, "containers": [container]}));
+    lab.seconds(4);
+    let took = time_to_end(&mut lab, &uid);
+    assert!(took < 5.0, "{took}");
+    let evicted = lab.simulation.now;
+    while lab.status("p")["phase"] == "Running" {
+        lab.millis(100);
+    }
+    let took = took + lab.simulation.now.since(evicted).as_secs_f64();
+    assert!((8.0..8.6).contains(&took), "{took}");
+}
+
+/// `runSleepHandler` ends at once without the gate, which is off in 1.29; older kubelets do not know
+/// the handler.
+#[test]
+fn old_kubelets_do_not_sleep() {
+    for (minor, expected, failures) in [(28, 0.0..1.0, 1), (29, 0.0..1.0, 0), (30, 5.0..6.0, 0)] {
+        let mut lab = Lab::new(minor);
+        let mut spec = with_hook("preStop", "true");
+        spec["containers"][0]["lifecycle"]["preStop"] = json!({"sleep": {"seconds": 5}});
+        let uid = lab.pod("p", spec);
+        lab.seconds(4);
+        let took = time_to_end(&mut lab, &uid);
+        assert!(expected.contains(&took), "1.{minor}: {took}");
+        assert_eq!(lab.messages("p", "FailedPreStopHook").len(), failures, "1.{minor}");
+    }
+    let mut lab = Lab::new(28);
+    let mut spec = with_hook("postStart", "true");
+    spec["containers"][0]["lifecycle"]["postStart"] = json!({"sleep": {"seconds": 5}});
+    lab.pod("p", spec);
+    lab.seconds(4);
+    assert_eq!(
+        lab.events("p")[..5],
+        ["Pulled c", "Created c", "Started c", "FailedPostStartHook c", "Killing c"]
+    );
+}
+
 #[test]
 fn a_post_start_hook_delays_the_next_container() {
     for hook in [json!({"exec": {"command": ["sleep", "3"]}}), json!({"sleep": {"seconds": 3}})] {
@@ -108,14 +151,24 @@ fn a_failed_post_start_hook_kills_its_container() {
     assert!(waiting["message"] == message || !back_off.is_empty(), "{waiting}");
 }
 
+/// The sync that starts the containers goes on: the eviction waits for the hook, and for the start of
+/// the next container.
 #[test]
-fn a_pod_is_evicted_while_a_post_start_hook_runs() {
-    let mut lab = Lab::new(36);
-    let uid = lab.pod("p", with_hook("postStart", "sleep 30"));
-    lab.seconds(4);
-    let took = time_to_end(&mut lab, &uid);
-    assert!(took < 1.0, "{took}");
-    lab.seconds(3);
-    assert_eq!(lab.status("p")["phase"], "Succeeded", "its exit code is 0");
-    assert_eq!(lab.messages("p", "FailedPostStartHook"), [""; 0]);
+fn an_eviction_waits_for_a_post_start_hook() {
+    for minor in [31, 36] {
+        let mut lab = Lab::new(minor);
+        let mut spec = with_hook("postStart", "sleep 30");
+        let containers = spec["containers"].as_array_mut().unwrap();
+        containers.push(json!({"name": "d", "command": UNTIL_TERM}));
+        let uid = lab.pod("p", spec);
+        lab.seconds(4);
+        let took = time_to_end(&mut lab, &uid);
+        assert!((26.5..29.5).contains(&took), "1.{minor}: {took}");
+        lab.seconds(3);
+        let expected = ["Pulled c", "Created c", "Started c", "ExceededGracePeriod", "Pulled d", "Created d"];
+        let events = lab.events("p");
+        assert_eq!(events[..6], expected, "1.{minor}");
+        assert_eq!(events[6..].len(), 3, "{events:?}");
+        assert_eq!(lab.messages("p", "FailedPostStartHook"), [""; 0]);
+    }
 }

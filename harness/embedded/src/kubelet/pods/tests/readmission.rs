@@ -10,11 +10,15 @@ fn asking(memory: &str) -> Value {
 
 impl Lab {
     fn configure(&mut self, changes: Value) {
+        self.start_configuring(changes);
+        self.seconds(12);
+    }
+
+    fn start_configuring(&mut self, changes: Value) {
         self.simulation.with(|_, nodes, ctx| {
             let kubelet = &mut nodes.get_mut("n1").unwrap().kubelet;
             kubelet.configure(changes.as_object().unwrap(), crate::Housekeeping::Fast, ctx);
         });
-        self.seconds(12);
     }
 }
 
@@ -54,4 +58,40 @@ fn a_restarted_kubelet_checks_labels_and_the_number_of_pods() {
     assert_eq!(lab.status("last")["phase"], "Running");
     lab.configure(json!({"maxPods": 1}));
     assert_eq!(lab.status("last")["reason"], "OutOfpods");
+}
+
+/// `rejectPod` replaces the status while the containers still run; housekeeping kills them, and the
+/// next batch of the status manager writes the phase.
+#[test]
+fn a_rejected_pod_loses_its_status_before_it_is_killed() {
+    for minor in [31, 36] {
+        let mut lab = Lab::new(minor);
+        let uid = lab.pod("p", asking("1Gi"));
+        lab.seconds(4);
+        let before = lab.status("p");
+        let memory = NodeOptions::new("n1", KubeletVersion::from_minor(minor)).memory;
+        lab.start_configuring(json!({"kubeReserved": {"memory": (memory - GI / 2).to_string()}}));
+        lab.seconds(2);
+        let status = lab.status("p");
+        assert_eq!(status["phase"], "Running", "1.{minor}");
+        for field in ["containerStatuses", "conditions", "podIP", "hostIP", "reason"] {
+            assert!(status[field].as_array().is_none_or(Vec::is_empty), "1.{minor}: {status}");
+            assert!(!status[field].is_string(), "1.{minor}: {status}");
+        }
+        assert_eq!(status["startTime"], before["startTime"]);
+        assert_eq!(status["qosClass"].is_string(), minor >= 32);
+        assert_eq!(lab.kubelet().pods.running(&uid).len(), 1);
+        assert_eq!(lab.kubelet().pods.active().iter().filter(|pod| pod.object.name() == "p").count(), 0);
+        lab.seconds(6);
+        assert_eq!(lab.kubelet().pods.running(&uid).len(), 0);
+        assert!(lab.events("p").contains(&"Killing c".to_owned()));
+        assert_eq!(lab.status("p")["phase"], "Running", "1.{minor}");
+        lab.seconds(4);
+        let status = lab.status("p");
+        assert_eq!((&status["phase"], &status["reason"]), (&json!("Failed"), &json!("OutOfmemory")));
+        assert!(status["containerStatuses"].is_null(), "1.{minor}: {status}");
+        let metrics = lab.kubelet().eviction.metrics.text();
+        let counted = "kubelet_admission_rejections_total{reason=\"OutOfmemory\"} 1";
+        assert_eq!(metrics.contains(counted), minor >= 32, "1.{minor}: {metrics}");
+    }
 }

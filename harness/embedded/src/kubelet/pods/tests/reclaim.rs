@@ -175,3 +175,29 @@ fn terminating_pods_keep_a_dead_container_per_name() {
     reclaim(&mut lab, ReclaimAction::DeleteContainers);
     assert_eq!(dead(&lab, &uid), 0, "an evicted pod does not need them");
 }
+
+/// `StartGarbageCollection`: the deletion at the start fails, so the next failure is the second one
+/// in a row. A failure after a success is the first one again.
+#[test]
+fn repeated_failures_to_delete_images_are_events() {
+    for minor in [31, 36] {
+        let mut lab = Lab::new(minor);
+        restart(&mut lab, json!({"imageGCHighThresholdPercent": 1, "imageGCLowThresholdPercent": 0}));
+        let counts = |lab: &Lab| {
+            ["FreeDiskSpaceFailed", "ImageGCFailed"].map(|reason| {
+                let events = lab.all_events("n1").into_iter().filter(|event| event["reason"] == reason);
+                events.filter_map(|event| event["count"].as_u64()).sum::<u64>()
+            })
+        };
+        assert_eq!(counts(&lab), [0, 0], "1.{minor}");
+        lab.seconds(310);
+        assert_eq!(counts(&lab), [1, 1], "1.{minor}");
+        assert_eq!(lab.messages("n1", "ImageGCFailed"), lab.messages("n1", "FreeDiskSpaceFailed"));
+        lab.simulation
+            .with(|_, nodes, _| nodes.get_mut("n1").unwrap().kubelet.status.image_gc_failed = false);
+        lab.seconds(300);
+        assert_eq!(counts(&lab), [2, 1], "1.{minor}");
+        lab.seconds(300);
+        assert_eq!(counts(&lab), [3, 2], "1.{minor}");
+    }
+}

@@ -45,6 +45,27 @@ fn counts_no_pod_that_was_deleted_without_grace() {
     assert_eq!(lab.status("b")["phase"], "Running");
 }
 
+/// `PodRequests`: the overhead counts without a request, and a pod that states only its CPU for all
+/// containers asks for the memory of its containers.
+#[test]
+fn counts_overhead_and_what_a_pod_does_not_state() {
+    let overhead = json!({"overhead": {"memory": "600Mi"}, "containers": [{"name": "c"}]});
+    let mut with_cpu = asking("600Mi");
+    with_cpu["resources"] = json!({"requests": {"cpu": "100m"}});
+    for spec in [overhead, with_cpu] {
+        let mut lab = Lab::new(36);
+        capacity(&mut lab);
+        for name in ["a", "b"] {
+            lab.pod(name, spec.clone());
+            lab.seconds(3);
+        }
+        assert_eq!(lab.status("a")["phase"], "Running");
+        assert_eq!(lab.status("b")["reason"], "OutOfmemory", "{spec}");
+        let message = "Node didn't have enough resource: memory, requested: 629145600, used: 629145600, capacity: 1073741824";
+        assert_eq!(lab.messages("b", "OutOfmemory"), [message]);
+    }
+}
+
 #[test]
 fn rejects_too_many_pods() {
     let mut lab = Lab::new(32);

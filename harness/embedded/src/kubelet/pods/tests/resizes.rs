@@ -95,6 +95,21 @@ fn a_deferred_resize_waits_until_another_pod_has_gone() {
     }
 }
 
+/// `determinePodResizeStatus`
+#[test]
+fn a_resize_of_an_evicted_pod_is_not_pending() {
+    let mut lab = Lab::new(33);
+    let uid = lab.pod("p", json!({"containers": containers("10Mi", "20Ti")}));
+    lab.seconds(4);
+    lab.resize("p", "10Ti", "20Ti").unwrap();
+    lab.seconds(4);
+    assert_eq!(lab.condition("p", "PodResizePending")["reason"], "Infeasible");
+    lab.evict(&uid, "why", Some(1));
+    lab.seconds(6);
+    assert_eq!(lab.status("p")["reason"], "Evicted");
+    assert_eq!(lab.condition("p", "PodResizePending"), Value::Null);
+}
+
 /// `updatePodFromAllocation`, since 1.36.
 #[test]
 fn a_deferred_resize_of_the_whole_pod_does_not_count() {

@@ -159,4 +159,29 @@ fn preemption_spares_static_pods() {
     lab.seconds(4);
     assert_eq!(lab.status("s-n1")["phase"], "Running");
     assert_eq!(lab.status("critical")["reason"], "UnexpectedAdmissionError");
+    let counted = "kubelet_admission_rejections_total{reason=\"UnexpectedAdmissionError\"} 1";
+    assert!(lab.kubelet().eviction.metrics.text().contains(counted));
+}
+
+/// `updatePodsFunc` replaces the annotation of a pod that the API server has.
+#[test]
+fn an_annotation_makes_no_pod_static() {
+    let mut lab = Lab::new(36);
+    let source = json!({"kubernetes.io/config.source": "file"});
+    let pod = json!({
+        "metadata": {"name": "p", "namespace": "default", "annotations": source},
+        "spec": {"nodeName": "n1", "containers": [{"name": "c", "image": AGNHOST, "command": ["sleep", "60"]}]},
+    });
+    let now = lab.simulation.now;
+    lab.simulation.with_context(|ctx| ctx.store.create(Kind::Pod, pod, now)).unwrap();
+    for restarts in [false, true] {
+        if restarts {
+            lab.restart();
+        }
+        lab.seconds(4);
+        let active = lab.kubelet().pods.active();
+        let pod = active.iter().find(|active| active.object.name() == "p").unwrap();
+        assert!(!pod.pod.is_critical());
+    }
+    assert_eq!(lab.get("p").unwrap()["metadata"]["annotations"], source, "the object stays");
 }
