@@ -341,6 +341,7 @@ defects! {
         KillingEventMissing = "The Killing event is missing.",
         KillingEventDoubled = "The Killing event of a container is recorded twice.",
         ContainerEventsWithoutPath = "Events about containers do not name their container.",
+        ActiveDeadlineWithoutEvent = "The end of a pod by its activeDeadlineSeconds causes no event.",
     }
     Status {
         StatusReasonMissing = "An evicted pod has no reason.",
@@ -360,6 +361,8 @@ defects! {
         StatusSidecarsExitLost since 29 = "Sidecars of evicted pods end with exit code 0 and Completed.",
         StatusReasonEarly = "The reason and message of an eviction are reported while containers still run.",
         StatusWaitingStays = "A container that never started is still waiting after its pod was evicted.",
+        ActiveDeadlineIgnored = "activeDeadlineSeconds is not enforced.",
+        ActiveDeadlineIsEviction = "A pod that was active for longer than activeDeadlineSeconds has the reason Evicted.",
     }
     Disruption {
         DisruptionMissing = "A pod evicted under pressure has no condition DisruptionTarget.",

@@ -151,6 +151,7 @@ impl Kubelet {
             worker,
             runtime: self.pods.runtime.pods.get(&worker.manifest.uid),
             version: &self.identity.version,
+            defects: &self.identity.options.defects,
             host,
             now: ctx.now,
             epoch: ctx.epoch(),

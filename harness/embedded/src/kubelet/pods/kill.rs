@@ -64,8 +64,9 @@ impl Kubelet {
     /// pkg/kubelet/active_deadline.go).
     pub(super) fn end_active(&mut self, pod: &str, machine: &mut Machine, ctx: &mut SimContext) {
         self.with_worker(pod, |kubelet, worker| {
-            if worker.stage == Stage::Syncing {
-                kubelet.terminate(worker, Some(Reason::deadline_exceeded()), None, machine, ctx);
+            if worker.stage == Stage::Syncing && !kubelet.has(Defect::ActiveDeadlineIgnored) {
+                let reason = Reason::deadline_exceeded(&kubelet.identity.options.defects);
+                kubelet.terminate(worker, Some(reason), None, machine, ctx);
             }
         });
     }
@@ -126,8 +127,7 @@ impl Kubelet {
         let seconds = self.effective_grace(worker, grace);
         worker.steps.clear();
         worker.stage = Stage::Terminating;
-        let host = self.host(ctx);
-        let mut status = self.view(worker, &host, ctx).status(false);
+        let mut status = self.generate_status(worker, false, ctx);
         if let Some(reason) = &reason {
             status::end(&mut status, reason, worker.generation(&self.identity.version));
         }
@@ -203,8 +203,7 @@ impl Kubelet {
         self.stop_sandbox(worker, machine, ctx);
         // `determinePodResizeStatus` of `pkg/kubelet/kubelet_pods.go`.
         worker.pending_resize = None;
-        let host = self.host(ctx);
-        let status = self.view(worker, &host, ctx).status(true);
+        let status = self.generate_status(worker, true, ctx);
         worker.stage = Stage::Terminated;
         self.keep_status(worker, status, ctx);
         // The terminal status was held back until now.

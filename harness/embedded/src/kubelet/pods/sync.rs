@@ -6,14 +6,15 @@ use std::time::Duration;
 
 use super::runtime::{Record, State};
 use super::spec::{ContainerIndex, Group};
-use super::worker::{Stage, Step, Worker};
+use super::worker::{DEADLINE_EXCEEDED, Stage, Step, Worker};
 use super::{latency, status};
 use crate::context::SimContext;
 use crate::defect::Defect;
 use crate::kubelet::event::PodEvent;
+use crate::kubelet::recorder::EventObject;
 use crate::kubelet::state::Kubelet;
 use crate::machine::{Machine, PodUid};
-use crate::resource::PodStatus;
+use crate::resource::{EventBody, PodStatus};
 use crate::sim::SimTime;
 
 /// Result of a sync.
@@ -46,8 +47,7 @@ impl Kubelet {
             return;
         }
         self.mirror(worker, ctx);
-        let host = self.host(ctx);
-        let status = self.view(worker, &host, ctx).status(false);
+        let status = self.generate_status(worker, false, ctx);
         let ended = status.is_terminal();
         self.keep_status(worker, status, ctx);
         if ended {
@@ -250,6 +250,25 @@ impl Kubelet {
         });
         let pulls = worker.pulls.values().filter_map(|backoff| backoff.end_after_update(now));
         ends.chain(pulls).min().map_or(USUAL, |end| end.since(now).min(Duration::from_secs(60)))
+    }
+
+    /// Computes the status of a pod (`generateAPIPodStatus`). Each time, records an event if the pod
+    /// was active for longer than `activeDeadlineSeconds` (`ShouldEvict` of `active_deadline.go`).
+    /// `ended` means that no container runs or will run.
+    pub(super) fn generate_status(
+        &mut self,
+        worker: &Worker,
+        ended: bool,
+        ctx: &mut SimContext,
+    ) -> PodStatus {
+        let host = self.host(ctx);
+        let view = self.view(worker, &host, ctx);
+        let (status, is_late) = (view.status(ended), view.exceeds_deadline());
+        if is_late && !self.has(Defect::ActiveDeadlineWithoutEvent) {
+            let event = EventBody::normal("DeadlineExceeded", DEADLINE_EXCEEDED);
+            self.record_event(EventObject::Pod(&worker.object, None), event, ctx);
+        }
+        status
     }
 
     /// Caches a status, and sends it if it has changed.

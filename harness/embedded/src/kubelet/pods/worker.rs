@@ -16,6 +16,9 @@ use crate::machine::{ContainerId, ExecId, PodUid};
 use crate::resource::{ObjectExt, PodStatus};
 use crate::sim::SimTime;
 
+/// Message of a pod that was active for longer than `activeDeadlineSeconds`.
+pub(super) const DEADLINE_EXCEEDED: &str = "Pod was active on the node longer than the specified deadline";
+
 /// Worker of a pod.
 pub(super) struct Worker {
     /// Last object from the API.
@@ -143,10 +146,11 @@ pub(super) struct Reason {
 
 impl Reason {
     /// Returns the reason of a pod that was active for longer than `activeDeadlineSeconds`.
-    pub(super) fn deadline_exceeded() -> Self {
+    pub(super) fn deadline_exceeded(defects: &Defects) -> Self {
+        let is_eviction = defects.has(Defect::ActiveDeadlineIsEviction);
         Self {
-            reason: "DeadlineExceeded".into(),
-            message: "Pod was active on the node longer than the specified deadline".to_owned(),
+            reason: if is_eviction { "Evicted" } else { "DeadlineExceeded" }.into(),
+            message: DEADLINE_EXCEEDED.to_owned(),
             disruption: None,
         }
     }

@@ -33,6 +33,7 @@ pub(in crate::kubelet::pods) struct StatusBuilder<'a> {
     pub worker: &'a Worker,
     pub runtime: Option<&'a RuntimePod>,
     pub version: &'a KubeletVersion,
+    pub defects: &'a Defects,
     pub host: &'a str,
     pub now: SimTime,
     pub epoch: Epoch,
@@ -64,9 +65,8 @@ impl StatusBuilder<'_> {
             message = old.message.clone().or_else(|| api.message.clone());
         }
         // The deadline replaces every other reason, such as that of an eviction (`ShouldEvict`).
-        let deadline = self.manifest().spec.active_deadline_seconds;
-        if deadline.is_some_and(|seconds| self.active_time() >= Duration::from_secs(seconds)) {
-            let exceeded = Reason::deadline_exceeded();
+        if self.exceeds_deadline() {
+            let exceeded = Reason::deadline_exceeded(self.defects);
             phase = Phase::Failed;
             (reason, message) = (Some(exceeded.reason.into_owned()), Some(exceeded.message));
         }
@@ -94,8 +94,15 @@ impl StatusBuilder<'_> {
         status
     }
 
-    /// Returns the time since the start of the pod (`pastActiveDeadline` of
+    /// Returns whether the pod has been active for `activeDeadlineSeconds` (`pastActiveDeadline` of
     /// `pkg/kubelet/active_deadline.go`).
+    pub(crate) fn exceeds_deadline(&self) -> bool {
+        let deadline = self.manifest().spec.active_deadline_seconds;
+        let is_past = |seconds| self.active_time() >= Duration::from_secs(seconds);
+        deadline.is_some_and(is_past) && !self.defects.has(Defect::ActiveDeadlineIgnored)
+    }
+
+    /// Returns the time since the start of the pod.
     pub(crate) fn active_time(&self) -> Duration {
         let start = self.worker.known_status().start_time.as_ref();
         let active = start.map(|start| self.epoch.at(self.now).duration_since(start.0));

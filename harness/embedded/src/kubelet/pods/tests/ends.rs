@@ -309,6 +309,11 @@ fn active_deadline_ends_a_pod() {
     lab.seconds(9);
     let status = lab.status("p");
     assert_eq!((&status["phase"], &status["reason"]), (&json!("Failed"), &json!("DeadlineExceeded")));
+    let expected = "Pod was active on the node longer than the specified deadline";
+    assert_eq!(lab.messages("p", "DeadlineExceeded"), [expected]);
+    let events = lab.all_events("p");
+    let event = events.iter().find(|event| event["reason"] == "DeadlineExceeded").unwrap();
+    assert_eq!(event["type"], "Normal");
 }
 
 /// `generateAPIPodStatus` asks for the deadline whenever it computes a status, and counts from the
