@@ -120,6 +120,15 @@ defects! {
         RankSparesTerminating = "A pod that is being deleted is not evicted.",
         RankOmitsOverhead = "The overhead of a runtime class does not count in the request of the pod.",
         RankOverheadAlone = "The overhead of a runtime class is the request of a pod without requests.",
+        DiskRankImagefsIsDedicated = "For imagefs.available, only writable layers count, even if there is one file system.",
+        DiskRankNodefsOmitsLogs = "Beside a dedicated imagefs, logs do not count for nodefs.",
+        DiskRankNodefsOmitsVolumes = "Beside a dedicated imagefs, volumes do not count for nodefs.",
+        InodeRankNodefsByBytes = "Beside a dedicated imagefs, bytes decide instead of inodes on nodefs.",
+        // Older kubelets have no default threshold on imagefs.inodesFree, and no case sets one.
+        InodeRankImagefsByBytes since 30 = "Bytes decide instead of inodes on a dedicated imagefs.",
+        AllocatableRankIsOfPids = "Priority and processes decide if allocatable memory is short.",
+        MemoryRankCountsCache = "The inactive file cache counts in the memory usage of a pod.",
+        MemoryRankByRss = "The memory usage of a pod is its resident set, without shared memory.",
     }
     Grace {
         HardGraceIsOwn since 31 = "A pod evicted by a hard threshold gets its own grace period.",
@@ -134,6 +143,9 @@ defects! {
         SoftGraceIsOwn = "A soft eviction ignores evictionMaxPodGracePeriod.",
         SoftGraceZeroIsOwn = "An evictionMaxPodGracePeriod of 0 does not limit the grace period of a soft eviction.",
         SoftGraceIsImmediate = "A soft eviction gives a pod a grace period of 1 s.",
+        VolumeLimitGraceIsOwn since 31 = "A pod over the size limit of a volume gets its own grace period.",
+        ContainerLimitGraceIsOwn since 31 = "A pod over the limit of a container gets its own grace period.",
+        ContainerLimitGraceIsMaximum since 31 = "A pod over the limit of a container gets evictionMaxPodGracePeriod, if that is set.",
     }
     Termination {
         PreStopHookSkipped = "A killed container ends without its preStop hook.",
@@ -196,6 +208,8 @@ defects! {
         InodePercentOfFree = "A percentage of inodes refers to the free ones.",
         ReservedStorageOfImagefs = "The threshold on imagefs instead of nodefs reduces the storage that is allocatable.",
         PidsReclaimedFirst = "A node that is short of memory and of process ids reclaims process ids.",
+        ContainerfsBytesActAtOnce since 29 = "The copy of a soft threshold for containerfs.available acts without its grace period.",
+        ContainerfsInodesActAtOnce since 29 = "The copy of a soft threshold for containerfs.inodesFree acts without its grace period.",
     }
     Conditions {
         MemoryPressureMissing = "The node does not report MemoryPressure.",
@@ -218,6 +232,10 @@ defects! {
         DiskPressureReportedLate = "A change of DiskPressure waits for the next regular report of the node's status.",
         PidPressureReportedLate = "A change of PIDPressure waits for the next regular report of the node's status.",
         PressureHeartbeatStale = "The lastHeartbeatTime of a pressure condition changes only with its status.",
+        PressureOfNodefsMissing = "Too little space on nodefs does not cause DiskPressure.",
+        PressureOfImagefsMissing = "Too little space on imagefs does not cause DiskPressure.",
+        PressureOfNodefsInodesMissing = "Too few free inodes on nodefs do not cause DiskPressure.",
+        PressureEndsAtThreshold = "A node condition does not last until evictionMinimumReclaim is met.",
     }
     Admission {
         AdmissionAdmitsBestEffort = "A node under memory pressure admits BestEffort pods.",
@@ -248,6 +266,7 @@ defects! {
         DeferredResizesByLowPriority since 34 = "Of deferred resizes, that of the pod of the lowest priority comes first.",
         ResizePolicyOfAnyResource since 33 = "A resize restarts a container whose policy requires it for another resource only.",
         ResizeIgnoresEndedPods since 36 = "A resize that the node had no room for is not tried again when another pod has ended.",
+        AdmissionMemoryHidesPids = "A node under memory and PID pressure admits Burstable pods.",
     }
     Critical {
         CriticalIsEvicted = "A pod of a system priority class is evicted.",
@@ -295,6 +314,8 @@ defects! {
         LimitsIgnoredUnderPressure = "Limits of local storage are not enforced while a threshold is crossed.",
         LimitsEvictOne = "One pass evicts only one of the pods over their limits of local storage.",
         ContainerLimitIsRequest = "The ephemeral-storage request of a container is enforced as its limit.",
+        PodLimitCheckedFirst = "The total limit of a pod is checked before the size limits of its volumes.",
+        LimitsEvictTwice = "A pod over two limits of local storage is evicted for each of them.",
     }
     // From 1.29 to 1.31, the kubelet applies a threshold on nodefs at random as one on containerfs,
     // for which it deletes nothing.
@@ -315,6 +336,7 @@ defects! {
         ReclaimImagesFirst except 29 to 31 = "Images are deleted before the dead containers that use them.",
         ReclaimKeepsLastContainers except 29 to 31 = "The last dead container of each name is kept when its pod has terminated, too.",
         ReclaimDeletesLastContainers except 29 to 31 = "The last dead container of each name is deleted while its pod still runs, too.",
+        ReclaimKeepsImagesOfOneDisk = "Unused images are not deleted for imagefs.available if there is one file system.",
     }
     Metrics {
         MetricMissing = "kubelet_evictions counts no eviction.",
@@ -325,6 +347,7 @@ defects! {
         MetricAgeInMilliseconds = "kubelet_eviction_stats_age_seconds is in milliseconds.",
         MetricAgeOfFirst = "kubelet_eviction_stats_age_seconds counts only the threshold that decides.",
         MetricAllocatableIsMemory = "kubelet_evictions counts evictions for allocatable memory under memory.available.",
+        MetricOmitsTimedOut = "kubelet_evictions does not count evictions whose pods did not end in time.",
     }
     Events {
         EvictedEventMissing = "The Evicted event is missing.",

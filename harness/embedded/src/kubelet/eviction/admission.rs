@@ -73,11 +73,13 @@ impl Kubelet {
         let memory_only = conditions == [NodeCondition::MemoryPressure];
         let is_best_effort = qos == QosClass::BestEffort;
         let has_memory = conditions.contains(&NodeCondition::MemoryPressure);
+        let has_disk = conditions.contains(&NodeCondition::DiskPressure);
         let is_admitted = if memory_only {
             self.has(Defect::AdmissionAdmitsBestEffort)
         } else {
             self.has(Defect::AdmissionDiskSparesBurstable) && !is_best_effort
                 || self.has(Defect::AdmissionMemoryHidesDisk) && has_memory && !is_best_effort
+                || self.has(Defect::AdmissionMemoryHidesPids) && has_memory && !has_disk && !is_best_effort
                 || self.has(Defect::AdmissionDiskSparesTolerant) && tolerates_memory_pressure
         };
         let is_rejected = memory_only

@@ -46,6 +46,9 @@ pub(super) fn exceeded_limits(
         let exceeded = exceeded_storage_limits(version, &by_requests, &counted, dedicated_imagefs);
         messages.extend(exceeded.filter(is_of_container));
     }
+    if defects.has(Defect::PodLimitCheckedFirst) {
+        messages.sort_by_key(|message| !matches!(message, EvictionMessage::PodLimit { .. }));
+    }
     messages
 }
 

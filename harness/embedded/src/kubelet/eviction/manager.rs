@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use evictlab_rules::KubeletVersion;
-use evictlab_rules::message::{STARVED_RESOURCE_KEY, ThresholdClause};
+use evictlab_rules::message::{EvictionMessage, STARVED_RESOURCE_KEY, ThresholdClause};
 use evictlab_rules::pod::{Pod, SYSTEM_CRITICAL_PRIORITY};
 use evictlab_rules::ranking::RankedPod;
 use evictlab_rules::summary::{NodeStats, Sample};
@@ -212,6 +212,13 @@ impl Manager {
         let ContainerfsThresholds { first, mut later, conflict } =
             update_containerfs_thresholds(&self.version, &self.thresholds, self.layout_of_thresholds());
         self.appended = later.split_off(first.len());
+        for threshold in &mut self.appended {
+            let defect = match threshold.signal {
+                Signal::ContainerfsAvailable => Defect::ContainerfsBytesActAtOnce,
+                _ => Defect::ContainerfsInodesActAtOnce,
+            };
+            threshold.grace.take_if(|_| self.settings.defects.has(defect));
+        }
         self.thresholds = first;
         conflict
     }
@@ -226,7 +233,7 @@ impl Manager {
     ) -> SyncResult {
         let observations = observations(&sample.node, &self.settings.defects);
         self.update_met(now, &observations);
-        self.update_conditions(now, rng);
+        self.update_conditions(now, &observations, rng);
         let mut due = self.take_due(now, &observations, rng);
         self.spared.clear();
         if self.settings.local_storage && self.checks_limits() {
@@ -302,7 +309,7 @@ impl Manager {
 
     /// Updates the conditions that are reported: those of thresholds that are met, then those that
     /// were observed before (`nodeConditionsLastObservedAt`, `nodeConditionsObservedSince`).
-    fn update_conditions(&mut self, now: SimTime, rng: &mut Rng) {
+    fn update_conditions(&mut self, now: SimTime, observations: &[Observation], rng: &mut Rng) {
         let mut before = std::mem::take(&mut self.conditions_met);
         let mut observed: Vec<(NodeCondition, SimTime)> = Vec::new();
         for (threshold, since) in &self.first_met {
@@ -310,7 +317,7 @@ impl Manager {
             let is_known = observed.iter().any(|(known, _)| *known == condition);
             if is_known
                 || self.is_condition_late(threshold, now.since(*since))
-                || self.lacks_condition(threshold)
+                || self.lacks_condition(threshold, observations)
             {
                 continue;
             }
@@ -370,10 +377,19 @@ impl Manager {
     }
 
     /// Returns whether a met threshold does not change its condition.
-    fn lacks_condition(&self, threshold: &Threshold) -> bool {
-        self.has(Defect::PressureOfAllocatableMissing)
-            && threshold.signal == Signal::AllocatableMemoryAvailable
+    fn lacks_condition(&self, threshold: &Threshold, observations: &[Observation]) -> bool {
+        let is_missing = match threshold.signal {
+            Signal::AllocatableMemoryAvailable => self.has(Defect::PressureOfAllocatableMissing),
+            Signal::NodefsAvailable => self.has(Defect::PressureOfNodefsMissing),
+            Signal::ImagefsAvailable => self.has(Defect::PressureOfImagefsMissing),
+            Signal::NodefsInodesFree => self.has(Defect::PressureOfNodefsInodesMissing),
+            _ => false,
+        };
+        let only_minimum_is_left =
+            || met(std::slice::from_ref(threshold), observations, |_| false).is_empty();
+        is_missing
             || self.has(Defect::PressureOfInodesMissing) && threshold.signal.resource() == Resource::Inodes
+            || self.has(Defect::PressureEndsAtThreshold) && only_minimum_is_left()
     }
 
     fn transition(&self) -> Duration {
@@ -407,6 +423,12 @@ impl Manager {
             if self.has(Defect::ReclaimIgnoresLayout) { FsLayout::Single } else { self.settings.disks };
         let signal = pressure.signal();
         if signal.resource() == Resource::Inodes && self.has(Defect::InodeReclaimKeepsImages) {
+            return &[ReclaimAction::DeleteContainers];
+        }
+        if layout == FsLayout::Single
+            && signal == Signal::ImagefsAvailable
+            && self.has(Defect::ReclaimKeepsImagesOfOneDisk)
+        {
             return &[ReclaimAction::DeleteContainers];
         }
         if self.lacks_ranking { &[] } else { reclaim_actions(&self.version, signal, layout) }
@@ -519,41 +541,68 @@ impl Manager {
         let dedicated = self.settings.disks.has_dedicated_imagefs();
         let defects = &self.settings.defects;
         let mut spared = Vec::new();
-        let over = |(at, candidate): (usize, &EvictionCandidate<'_>)| {
-            let stats = sample.pod(&candidate.pod.metadata.uid)?;
+        let per_pod = if defects.has(Defect::LimitsEvictTwice) { 2 } else { 1 };
+        let mut victims = Vec::new();
+        for (at, candidate) in candidates.iter().enumerate() {
+            let Some(stats) = sample.pod(&candidate.pod.metadata.uid) else { continue };
             let messages = exceeded_limits(&self.version, candidate.pod, stats, dedicated, defects);
             if candidate.pod.is_critical() && !defects.has(Defect::CriticalLimitEnforced) {
                 spared.extend(messages.iter().map(|_| at));
-                return None;
+                continue;
             }
-            let message = messages.into_iter().next()?;
-            let annotations =
-                || BTreeMap::from([(STARVED_RESOURCE_KEY.to_owned(), "ephemeral-storage".to_owned())]);
-            Some(Victim {
-                at,
-                message: message.to_string(),
-                annotations: defects.has(Defect::AnnotationsOnLimits).then(annotations),
-                grace: match () {
-                    () if defects.has(Defect::LimitGraceIsOwn) => candidate.grace,
-                    () if defects.has(Defect::LimitGraceIsMaximum) && self.settings.max_pod_grace > 0 => {
-                        self.settings.max_pod_grace.min(candidate.grace)
-                    }
-                    () if defects.has(Defect::LimitGraceTenSeconds) => 10,
-                    () if defects.has(Defect::LimitGraceFiveSeconds) => 5,
-                    () => self.immediate(),
-                },
-                disruption: defects.has(Defect::DisruptionOnLimits),
-                signal: if defects.has(Defect::MetricLimitIsPod) {
-                    "ephemeralpodfs.limit"
-                } else {
-                    limit_label(&message)
-                },
-            })
-        };
-        let at_most = if defects.has(Defect::LimitsEvictOne) { 1 } else { usize::MAX };
-        let victims = candidates.iter().enumerate().filter_map(over).take(at_most).collect();
+            let counted = messages.iter().take(per_pod);
+            victims.extend(counted.map(|message| self.limit_victim(at, candidate, message)));
+        }
+        if defects.has(Defect::LimitsEvictOne) {
+            victims.truncate(1);
+        }
         self.spared = spared;
         victims
+    }
+
+    /// Returns the eviction of a pod that exceeds a limit.
+    fn limit_victim(
+        &self,
+        at: usize,
+        candidate: &EvictionCandidate<'_>,
+        message: &EvictionMessage,
+    ) -> Victim {
+        let annotations =
+            || BTreeMap::from([(STARVED_RESOURCE_KEY.to_owned(), "ephemeral-storage".to_owned())]);
+        Victim {
+            at,
+            message: message.to_string(),
+            annotations: self.has(Defect::AnnotationsOnLimits).then(annotations),
+            grace: self.limit_grace(message, candidate.grace),
+            disruption: self.has(Defect::DisruptionOnLimits),
+            signal: if self.has(Defect::MetricLimitIsPod) {
+                "ephemeralpodfs.limit"
+            } else {
+                limit_label(message)
+            },
+        }
+    }
+
+    /// Returns the grace period of a pod that exceeds a limit, in seconds.
+    fn limit_grace(&self, message: &EvictionMessage, own: i64) -> i64 {
+        let (of_own, of_maximum) = match message {
+            EvictionMessage::EmptyDirLimit { .. } => (self.has(Defect::VolumeLimitGraceIsOwn), false),
+            EvictionMessage::ContainerLimit { .. } => {
+                (self.has(Defect::ContainerLimitGraceIsOwn), self.has(Defect::ContainerLimitGraceIsMaximum))
+            }
+            _ => (false, false),
+        };
+        match () {
+            () if of_own || self.has(Defect::LimitGraceIsOwn) => own,
+            () if (of_maximum || self.has(Defect::LimitGraceIsMaximum))
+                && self.settings.max_pod_grace > 0 =>
+            {
+                self.settings.max_pod_grace.min(own)
+            }
+            () if self.has(Defect::LimitGraceTenSeconds) => 10,
+            () if self.has(Defect::LimitGraceFiveSeconds) => 5,
+            () => self.immediate(),
+        }
     }
 
     /// Returns the grace period of an eviction in seconds (`synchronize` in eviction_manager.go).
@@ -723,8 +772,7 @@ fn is_new(observed: &Observation, last: Option<&Option<Timestamp>>) -> bool {
 }
 
 /// Returns the label of a limit, such as `signalEmptyDirFsLimit`.
-fn limit_label(message: &evictlab_rules::message::EvictionMessage) -> &'static str {
-    use evictlab_rules::message::EvictionMessage;
+fn limit_label(message: &EvictionMessage) -> &'static str {
     match message {
         EvictionMessage::EmptyDirLimit { .. } => "emptydirfs.limit",
         EvictionMessage::PodLimit { .. } => "ephemeralpodfs.limit",

@@ -6,7 +6,7 @@ use evictlab_rules::KubeletVersion;
 use evictlab_rules::pod::{Container, Pod};
 use evictlab_rules::ranking::{RankedPod, RequestComparison, compare_with_request, rank_pods};
 use evictlab_rules::summary::{FsStats, PodStats};
-use evictlab_rules::threshold::{FsLayout, Resource, Signal};
+use evictlab_rules::threshold::{FileSystem, FsLayout, Resource, Signal};
 
 use crate::defect::{Area, Defect, Defects};
 
@@ -54,28 +54,18 @@ pub(super) fn rank(
     if !defects.are_in(Area::Ranking) {
         return rank_pods(version, signal, layout, pods);
     }
-    let layout = if defects.has(Defect::DiskRankIgnoresLayout) { FsLayout::Single } else { layout };
-    let (layout, signal) = match layout {
-        FsLayout::SplitImagefs if defects.has(Defect::DiskRankSplitOmitsLayers) => match signal {
-            Signal::NodefsAvailable | Signal::ContainerfsAvailable => {
-                (FsLayout::DedicatedImagefs, Signal::NodefsAvailable)
-            }
-            Signal::NodefsInodesFree | Signal::ContainerfsInodesFree => {
-                (FsLayout::DedicatedImagefs, Signal::NodefsInodesFree)
-            }
-            signal => (layout, signal),
-        },
-        layout => (layout, signal),
-    };
+    let (signal, layout) = ranked_for(signal, layout, defects);
     let version = if defects.has(Defect::RankOmitsSidecarRequests) {
         KubeletVersion::from_minor(33)
     } else {
         version.clone()
     };
-    let by_bytes = defects.has(Defect::InodeRankByBytes) && signal.resource() == Resource::Inodes;
-    let signal = if by_bytes { Signal::NodefsAvailable } else { signal };
+    let of_nodefs = layout == FsLayout::DedicatedImagefs && signal.file_system() == Some(FileSystem::Nodefs);
     let inputs = |pod: &RankedPod<'_>| {
-        let stats = pod.stats.map(|stats| counted_stats(pod.pod, stats, defects));
+        let mut stats = pod.stats.map(|stats| counted_stats(pod.pod, stats, defects));
+        if let Some(stats) = stats.as_mut().filter(|_| of_nodefs) {
+            omit_from_nodefs(stats, defects);
+        }
         let counted = counted_spec(&version, pod.pod, defects);
         let seen = RankedPod { pod: &counted, stats: stats.as_ref() };
         RankingInputs {
@@ -104,6 +94,51 @@ pub(super) fn rank(
         keys.iter().fold(Ordering::Equal, |order, key| order.then_with(|| key.compare(left, right)))
     });
     pods.extend(ranked.into_iter().map(|(_, pod)| pod));
+}
+
+/// Returns the signal and the layout by which pods are ranked (`buildSignalToRankFunc`).
+fn ranked_for(signal: Signal, layout: FsLayout, defects: &Defects) -> (Signal, FsLayout) {
+    let has = |defect: Defect| defects.has(defect);
+    let layout = if has(Defect::DiskRankIgnoresLayout) { FsLayout::Single } else { layout };
+    let by_bytes = has(Defect::InodeRankByBytes)
+        || layout == FsLayout::DedicatedImagefs
+            && match signal {
+                Signal::NodefsInodesFree => has(Defect::InodeRankNodefsByBytes),
+                _ => has(Defect::InodeRankImagefsByBytes),
+            };
+    let signal = match signal {
+        Signal::AllocatableMemoryAvailable if has(Defect::AllocatableRankIsOfPids) => Signal::PidAvailable,
+        Signal::NodefsInodesFree if by_bytes => Signal::NodefsAvailable,
+        Signal::ImagefsInodesFree if by_bytes => Signal::ImagefsAvailable,
+        Signal::ContainerfsInodesFree if by_bytes => Signal::ContainerfsAvailable,
+        signal => signal,
+    };
+    match (layout, signal) {
+        (FsLayout::SplitImagefs, Signal::NodefsAvailable | Signal::ContainerfsAvailable)
+            if has(Defect::DiskRankSplitOmitsLayers) =>
+        {
+            (Signal::NodefsAvailable, FsLayout::DedicatedImagefs)
+        }
+        (FsLayout::SplitImagefs, Signal::NodefsInodesFree | Signal::ContainerfsInodesFree)
+            if has(Defect::DiskRankSplitOmitsLayers) =>
+        {
+            (Signal::NodefsInodesFree, FsLayout::DedicatedImagefs)
+        }
+        (FsLayout::Single, Signal::ImagefsAvailable) if has(Defect::DiskRankImagefsIsDedicated) => {
+            (signal, FsLayout::DedicatedImagefs)
+        }
+        _ => (signal, layout),
+    }
+}
+
+/// Removes the parts of a pod's disk usage that do not count for nodefs beside a dedicated imagefs.
+fn omit_from_nodefs(stats: &mut PodStats, defects: &Defects) {
+    if defects.has(Defect::DiskRankNodefsOmitsVolumes) {
+        stats.volume.clear();
+    }
+    if defects.has(Defect::DiskRankNodefsOmitsLogs) {
+        stats.containers.iter_mut().for_each(|container| container.logs = None);
+    }
 }
 
 /// Returns the parts of a pod that count in the ranking.
@@ -149,6 +184,14 @@ fn counted_stats(pod: &Pod, stats: &PodStats, defects: &Defects) -> PodStats {
     let mut counted = stats.clone();
     if defects.has(Defect::MemoryRankUsageOfFirst) {
         counted.memory = counted.containers.first().and_then(|first| first.memory.clone());
+    }
+    if let Some(memory) = &mut counted.memory {
+        if defects.has(Defect::MemoryRankCountsCache) {
+            memory.working_set_bytes = memory.usage_bytes;
+        }
+        if defects.has(Defect::MemoryRankByRss) {
+            memory.working_set_bytes = memory.rss_bytes;
+        }
     }
     if defects.has(Defect::DiskRankOmitsVolumes) {
         counted.volume.clear();

@@ -68,7 +68,8 @@ impl Kubelet {
         // `killPodNow` waits for 1.5 times the grace period, but at least 10 s.
         let grace = u64::try_from(killing.now.victim.grace).unwrap_or(0);
         let patience = Duration::from_secs(grace + grace / 2).max(MIN_KILL_WAIT);
-        if ctx.now.since(since) < patience {
+        let in_time = ctx.now.since(since) < patience;
+        if in_time {
             self.log_eviction(LogMessage::Evicted, &pair, ctx);
         } else {
             self.log_eviction(
@@ -77,10 +78,10 @@ impl Kubelet {
                 ctx,
             );
         }
-        self.pod_killed(index, machine, ctx);
+        self.pod_killed(index, in_time, machine, ctx);
     }
 
-    fn pod_killed(&mut self, index: usize, machine: &mut Machine, ctx: &mut SimContext) {
+    fn pod_killed(&mut self, index: usize, in_time: bool, machine: &mut Machine, ctx: &mut SimContext) {
         let Work::Killing(killing) = std::mem::take(&mut self.eviction.loops[index].work) else { return };
         let Killing { now, next, mut done, .. } = *killing;
         if self.has(Defect::EvictedEventAfterKill) {
@@ -88,6 +89,7 @@ impl Kubelet {
         }
         let times = match () {
             () if self.has(Defect::MetricMissing) => 0,
+            () if self.has(Defect::MetricOmitsTimedOut) && !in_time => 0,
             () if self.has(Defect::MetricDoubled) => 2,
             () => 1,
         };
