@@ -210,6 +210,7 @@ defects! {
         PidsReclaimedFirst = "A node that is short of memory and of process ids reclaims process ids.",
         ContainerfsBytesActAtOnce since 29 = "The copy of a soft threshold for containerfs.available acts without its grace period.",
         ContainerfsInodesActAtOnce since 29 = "The copy of a soft threshold for containerfs.inodesFree acts without its grace period.",
+        NodefsDefaultHalved = "The default threshold on nodefs.available is 5 %.",
     }
     Conditions {
         MemoryPressureMissing = "The node does not report MemoryPressure.",
@@ -236,6 +237,9 @@ defects! {
         PressureOfImagefsMissing = "Too little space on imagefs does not cause DiskPressure.",
         PressureOfNodefsInodesMissing = "Too few free inodes on nodefs do not cause DiskPressure.",
         PressureEndsAtThreshold = "A node condition does not last until evictionMinimumReclaim is met.",
+        MemoryPressureEndWithoutEvent = "The end of MemoryPressure causes no event.",
+        DiskPressureEndWithoutEvent = "The end of DiskPressure causes no event.",
+        PidPressureEndWithoutEvent = "The end of PIDPressure causes no event.",
     }
     Admission {
         AdmissionAdmitsBestEffort = "A node under memory pressure admits BestEffort pods.",
@@ -267,6 +271,10 @@ defects! {
         ResizePolicyOfAnyResource since 33 = "A resize restarts a container whose policy requires it for another resource only.",
         ResizeIgnoresEndedPods since 36 = "A resize that the node had no room for is not tried again when another pod has ended.",
         AdmissionMemoryHidesPids = "A node under memory and PID pressure admits Burstable pods.",
+        AdmissionEventNormal = "The event about a rejected pod is of type Normal.",
+        AdmissionExtendedCountedAsOther since 32 = "kubelet_admission_rejections_total counts rejections for extended resources under the reason Other.",
+        AdmissionSwapsCpuAndMemory = "A pod that lacks CPU is rejected with the reason OutOfmemory, and vice versa.",
+        RestartAdmitsEndedPods = "A restarted kubelet admits pods again that have ended.",
     }
     Critical {
         CriticalIsEvicted = "A pod of a system priority class is evicted.",
@@ -316,6 +324,7 @@ defects! {
         ContainerLimitIsRequest = "The ephemeral-storage request of a container is enforced as its limit.",
         PodLimitCheckedFirst = "The total limit of a pod is checked before the size limits of its volumes.",
         LimitsEvictTwice = "A pod over two limits of local storage is evicted for each of them.",
+        MemoryVolumeIgnoresAllocatable = "A memory-backed volume without limits has half of the memory instead of what is allocatable.",
     }
     // From 1.29 to 1.31, the kubelet applies a threshold on nodefs at random as one on containerfs,
     // for which it deletes nothing.
@@ -337,6 +346,8 @@ defects! {
         ReclaimKeepsLastContainers except 29 to 31 = "The last dead container of each name is kept when its pod has terminated, too.",
         ReclaimDeletesLastContainers except 29 to 31 = "The last dead container of each name is deleted while its pod still runs, too.",
         ReclaimKeepsImagesOfOneDisk = "Unused images are not deleted for imagefs.available if there is one file system.",
+        // The case that reads the defaults does not apply to older kubelets.
+        ImageAgeUndefaulted since 30 = "imageMinimumGCAge has no default.",
     }
     Metrics {
         MetricMissing = "kubelet_evictions counts no eviction.",
@@ -364,6 +375,8 @@ defects! {
         KillingEventMissing = "The Killing event is missing.",
         KillingEventDoubled = "The Killing event of a container is recorded twice.",
         ContainerEventsWithoutPath = "Events about containers do not name their container.",
+        KillAwaitedForGrace = "The kubelet waits for the end of an evicted pod no longer than its grace period.",
+        ExceededGraceWithoutEvent = "A pod that does not end in time causes no event.",
         ActiveDeadlineWithoutEvent = "The end of a pod by its activeDeadlineSeconds causes no event.",
     }
     Status {
@@ -384,6 +397,7 @@ defects! {
         StatusSidecarsExitLost since 29 = "Sidecars of evicted pods end with exit code 0 and Completed.",
         StatusReasonEarly = "The reason and message of an eviction are reported while containers still run.",
         StatusWaitingStays = "A container that never started is still waiting after its pod was evicted.",
+        StatusInitWaitingLost = "An init container that never started has the end ContainerStatusUnknown.",
         ActiveDeadlineIgnored = "activeDeadlineSeconds is not enforced.",
         ActiveDeadlineIsEviction = "A pod that was active for longer than activeDeadlineSeconds has the reason Evicted.",
     }
@@ -413,6 +427,8 @@ defects! {
         OomOfLimitIsSystemOom = "A container over its own memory limit causes a SystemOOM event.",
         OomSidecarOfOtherVersion since 29 = "The oom_score_adj of a sidecar is by its own request since 1.32, by the smallest other one before.",
         ResizeKeepsLimit since 33 = "A resize does not change the memory limit of a running container.",
+        OomSidecarOmitsPodShare since 34 = "The smallest request of the regular containers counts for a sidecar without its share of a pod-level request.",
+        OomSidecarOfFirstContainer since 32 = "The oom_score_adj of a sidecar is by the request of the first regular container instead of the smallest.",
     }
     Preemption {
         PreemptionGraceIsOne = "A preempted pod gets a grace period of 1 s.",
@@ -436,6 +452,9 @@ defects! {
         PreemptionOfEqualPriority = "A critical pod preempts critical pods of its own priority.",
         PreemptionCountsPendingResizes since 34 = "The choice of the pods to preempt reads the requests of resizes that the node has no room for.",
         PreemptionCountsSpared = "Guaranteed pods that are not preempted count as preempted when Burstable ones are chosen.",
+        PreemptionDisruptionFalse = "The condition DisruptionTarget of a preempted pod is False.",
+        PreemptionSparesGuaranteed = "Guaranteed pods are never preempted.",
+        PreemptionTakesMoreCpu = "Of pods with equal memory requests, the one with the larger CPU request is preempted.",
     }
     Summary {
         // Kubelets have sidecars since 1.29 (feature gate `SidecarContainers`).
@@ -455,6 +474,8 @@ defects! {
         SummaryOmitsVolumes = "The Summary has no volumes.",
         SummaryVolumesMeasuredOnce = "Volumes are measured only once.",
         SummaryNodeCountsRunnable = "The process count of the node is that of the tasks that run at the moment.",
+        SummaryCountsDescriptors since 31 = "The process count of a pod is that of its file descriptors.",
+        SummaryRssIsWorkingSet = "The RSS in the Summary is the working set.",
     }
     Notifier {
         NotifierMissing = "The kubelet does not register for memory notifications.",
@@ -472,6 +493,8 @@ defects! {
         LogFilesAccumulate = "Rotated log files beyond containerLogMaxFiles are not deleted.",
         RotatedLogsIgnored = "Rotated log files do not count in the usage of their container.",
         LogDirectoryByUid = "The directory of a pod's logs is named after its UID only.",
+        // As for `ImageAgeUndefaulted`.
+        LogFilesDefaultIsTwo since 30 = "containerLogMaxFiles is 2 by default.",
     }
 }
 

@@ -43,6 +43,12 @@ pub(super) fn complete(
     defects: &Defects,
 ) -> Result<(Map<String, Value>, Vec<String>), ConfigError> {
     let mut all = defaults(version);
+    if defects.has(Defect::ImageAgeUndefaulted) {
+        all.insert("imageMinimumGCAge".to_owned(), json!("0s"));
+    }
+    if defects.has(Defect::LogFilesDefaultIsTwo) {
+        all.insert("containerLogMaxFiles".to_owned(), json!(2));
+    }
     let mut unknown = Vec::new();
     if file.get("evictionHard").is_none_or(Value::is_null) {
         all.insert("evictionHard".to_owned(), default_hard(version, defects));
@@ -92,6 +98,9 @@ pub(super) fn complete(
 fn default_hard(version: &KubeletVersion, defects: &Defects) -> Value {
     let mut hard = json!({"imagefs.available": "15%", "memory.available": "100Mi", "nodefs.available": "10%",
         "nodefs.inodesFree": "5%"});
+    if defects.has(Defect::NodefsDefaultHalved) {
+        hard["nodefs.available"] = json!("5%");
+    }
     if version.at_least(30) && !defects.has(Defect::ImagefsInodesUndefaulted) {
         hard["imagefs.inodesFree"] = json!("5%");
     }

@@ -95,7 +95,10 @@ impl Kubelet {
             if self.has(Defect::AdmissionSwapsUsedAndCapacity) {
                 std::mem::swap(&mut named.used, &mut named.capacity);
             }
-            return Err(Rejection { reason: format!("OutOf{}", short.resource), message: named.message() });
+            return Err(Rejection {
+                reason: self.shortage_reason(&short.resource),
+                message: named.message(),
+            });
         }
         if !affine && !self.has(Defect::AdmissionIgnoresNodeSelector) {
             return Err(self.failed("NodeAffinity", "node(s) didn't match Pod's node affinity/selector"));
@@ -107,6 +110,16 @@ impl Kubelet {
             Some(rejection) => Err(rejection),
             None => Ok(false),
         }
+    }
+
+    /// Returns the reason of a rejection for the lack of a resource.
+    fn shortage_reason(&self, resource: &str) -> String {
+        let named = match resource {
+            "cpu" if self.has(Defect::AdmissionSwapsCpuAndMemory) => "memory",
+            "memory" if self.has(Defect::AdmissionSwapsCpuAndMemory) => "cpu",
+            resource => resource,
+        };
+        format!("OutOf{named}")
     }
 
     /// Rejects pod-level resources if their feature gate is off, since 1.34

@@ -11,6 +11,7 @@ use super::mirror::{self, is_static};
 use super::resize::keep_resources;
 use super::spec::{KnownFields, Manifest};
 use super::worker::{Stage, Worker};
+use crate::apiserver::is_extended_resource;
 use crate::context::SimContext;
 use crate::defect::Defect;
 use crate::kubelet::event::PodEvent;
@@ -160,7 +161,8 @@ impl Kubelet {
     }
 
     fn readmit(&mut self, worker: &mut Worker, machine: &mut Machine, ctx: &mut SimContext) {
-        if worker.stage != Stage::Syncing {
+        let has_ended = worker.stage == Stage::Finished && self.has(Defect::RestartAdmitsEndedPods);
+        if worker.stage != Stage::Syncing && !has_ended {
             return;
         }
         if self.has(Defect::RestartAllocatesResizes) && worker.pending_resize.take().is_some() {
@@ -168,6 +170,7 @@ impl Kubelet {
         }
         match self.admit(worker, machine, ctx) {
             Ok(preempts) => worker.preempts = preempts,
+            Err(rejection) if has_ended => self.reject(worker, rejection, ctx),
             Err(rejection) => {
                 worker.stage = Stage::Rejected;
                 worker.steps.clear();
@@ -182,12 +185,13 @@ impl Kubelet {
     /// (`rejectPod` of `pkg/kubelet/kubelet.go`).
     fn reject(&mut self, worker: &mut Worker, rejection: Rejection, ctx: &mut SimContext) {
         let Rejection { reason, message } = rejection;
+        let event = if self.has(Defect::AdmissionEventNormal) {
+            EventBody::normal(&reason, &message)
+        } else {
+            EventBody::warning(&reason, &message)
+        };
         if !self.has(Defect::AdmissionWithoutEvent) {
-            self.record_event(
-                EventObject::Pod(&worker.object, None),
-                EventBody::warning(&reason, &message),
-                ctx,
-            );
+            self.record_event(EventObject::Pod(&worker.object, None), event, ctx);
         }
         let is_eviction = reason == "Evicted";
         if is_eviction && self.has(Defect::AdmissionIsCounted) {
@@ -195,7 +199,8 @@ impl Kubelet {
         }
         // `recordAdmissionRejection` of pkg/kubelet/kubelet.go, since 1.32.
         if self.identity.version.at_least(32) {
-            let is_other = is_eviction && self.has(Defect::AdmissionCountedAsOther);
+            let is_other = is_eviction && self.has(Defect::AdmissionCountedAsOther)
+                || lacks_extended(&reason) && self.has(Defect::AdmissionExtendedCountedAsOther);
             self.eviction.metrics.count_admission_rejection(if is_other { "Other" } else { &reason });
         }
         let differs = is_eviction && self.has(Defect::AdmissionReasonDiffers);
@@ -270,6 +275,11 @@ impl Kubelet {
             self.retry_resizes(|_, worker| worker.pending_resize.is_some(), machine, ctx);
         }
     }
+}
+
+/// Returns whether the reason of a rejection names an extended resource.
+fn lacks_extended(reason: &str) -> bool {
+    reason.strip_prefix("OutOf").is_some_and(is_extended_resource)
 }
 
 fn without_status(object: &Value) -> Value {

@@ -97,7 +97,8 @@ impl Kubelet {
             let own = worker.manifest.spec.termination_grace_period_seconds.unwrap_or(0);
             let own = if kubelet.has(Defect::PreemptionWaitsTenSeconds) { 0 } else { own };
             let seconds = grace.map_or(own, |grace| u64::try_from(grace).unwrap_or(0));
-            let wait = (seconds + seconds / 2).max(10);
+            let extra = if kubelet.has(Defect::KillAwaitedForGrace) { 0 } else { seconds / 2 };
+            let wait = (seconds + extra).max(10);
             let is_in_milliseconds = kubelet.has(Defect::KillIsNotAwaited);
             Some(if is_in_milliseconds { Duration::from_millis(wait) } else { Duration::from_secs(wait) })
         });
@@ -276,12 +277,14 @@ impl Kubelet {
         let Some(place) = worker.callers.iter().position(|caller| *caller == number) else { return };
         worker.callers.remove(place);
         let object = worker.object.clone();
-        let message = "Container runtime did not kill the pod within specified grace period.";
-        self.record_event(
-            EventObject::Pod(&object, None),
-            EventBody::warning("ExceededGracePeriod", message),
-            ctx,
-        );
+        if !self.has(Defect::ExceededGraceWithoutEvent) {
+            let message = "Container runtime did not kill the pod within specified grace period.";
+            self.record_event(
+                EventObject::Pod(&object, None),
+                EventBody::warning("ExceededGracePeriod", message),
+                ctx,
+            );
+        }
         self.release_caller(pod, number, false, machine, ctx);
         self.forget_if_finished(pod, machine, ctx);
     }

@@ -132,6 +132,12 @@ impl Kubelet {
         true
     }
 
+    /// Returns whether a pod is never preempted: a defect.
+    fn spares(&self, pod: &Pod) -> bool {
+        pod.is_critical() && self.has(Defect::PreemptionSparesLowerCritical)
+            || pod.qos_class() == QosClass::Guaranteed && self.has(Defect::PreemptionSparesGuaranteed)
+    }
+
     /// Returns the pods to kill, in this order (`getPodsToPreempt`).
     fn victims(&self, critical: &Pod, wants: Wants) -> Result<Vec<PodUid>, Rejection> {
         let version = &self.identity.version;
@@ -155,10 +161,8 @@ impl Kubelet {
                     PreemptionCandidate { uid, pod, version }
                 })
                 .filter(|candidate| {
-                    let is_spared =
-                        candidate.pod.is_critical() && self.has(Defect::PreemptionSparesLowerCritical);
                     (is_preemptable(critical, candidate.pod) || is_equal(candidate.pod))
-                        && !is_spared
+                        && !self.spares(candidate.pod)
                         && candidate.pod.qos_class() == qos
                 })
                 .collect()
@@ -181,6 +185,7 @@ impl Kubelet {
         };
         let choice = match () {
             () if self.has(Defect::PreemptionTakesLargest) => Choice::NearestThenLargest,
+            () if self.has(Defect::PreemptionTakesMoreCpu) => Choice::NearestThenMoreCpu,
             () if self.has(Defect::PreemptionTakesSmallest) => Choice::Smallest,
             () => Choice::NearestThenSmallest,
         };
@@ -208,6 +213,8 @@ enum Choice {
     NearestThenSmallest,
     /// The same, but the largest of equally close ones.
     NearestThenLargest,
+    /// The same, but of equally close ones with the same memory request, the one with more CPU.
+    NearestThenMoreCpu,
     /// The smallest.
     Smallest,
 }
@@ -233,7 +240,9 @@ fn choose<'a>(
                 .sum()
         };
         let size = |candidate: &PreemptionCandidate| {
-            (requested_amount(candidate, "memory"), requested_amount(candidate, "cpu"))
+            let cpu = requested_amount(candidate, "cpu");
+            let cpu = if matches!(choice, Choice::NearestThenMoreCpu) { -cpu } else { cpu };
+            (requested_amount(candidate, "memory"), cpu)
         };
         let mut best: Option<(usize, f64)> = None;
         for (index, candidate) in pods.iter().enumerate() {
@@ -241,7 +250,9 @@ fn choose<'a>(
             let better = best.is_none_or(|(at, least)| {
                 let is_preferred = match choice {
                     Choice::NearestThenLargest => size(candidate) >= size(&pods[at]),
-                    Choice::NearestThenSmallest | Choice::Smallest => size(candidate) <= size(&pods[at]),
+                    Choice::NearestThenSmallest | Choice::NearestThenMoreCpu | Choice::Smallest => {
+                        size(candidate) <= size(&pods[at])
+                    }
                 };
                 far < least || far == least && is_preferred
             });

@@ -78,16 +78,19 @@ fn burstable(
     } else {
         0
     };
-    let score = |request: i64| {
+    let score = |request: i64, rest: i64| {
         let share = i128::from(request + rest) * 1000 / i128::from(capacity);
         1000 - i64::try_from(share).unwrap_or(i64::MAX)
     };
-    let mut adjust = score(request(container));
+    let mut adjust = score(request(container), rest);
     // Since 1.32 the score of a sidecar does not exceed that of any regular container of its pod.
     let shares = version.at_least(32) != defects.has(Defect::OomSidecarOfOtherVersion);
     if shares && place.group == Group::Init && container.is_sidecar() {
-        let least = pod.spec.containers.iter().map(request).min().unwrap_or(0);
-        let of_others = score(least);
+        let mut requests = pod.spec.containers.iter().map(request);
+        let of_first = defects.has(Defect::OomSidecarOfFirstContainer);
+        let least = if of_first { requests.next() } else { requests.min() };
+        let rest = if defects.has(Defect::OomSidecarOmitsPodShare) { 0 } else { rest };
+        let of_others = score(least.unwrap_or(0), rest);
         let ignores_own = defects.has(Defect::OomSidecarIgnoresOwnRequest);
         adjust = if ignores_own { of_others } else { adjust.min(of_others) };
     }

@@ -449,6 +449,7 @@ impl Kubelet {
             // Minimum of the allocatable memory, the pod's limit, and the volume's size limit
             // (`SizeMemoryBackedVolumes`).
             let stated = stated.filter(|stated| *stated > 0 && !ignores_stated);
+            let allocatable = allocatable.filter(|_| !self.has(Defect::MemoryVolumeIgnoresAllocatable));
             let sizes = [allocatable, pod_limit, stated];
             Mount {
                 path: mount.mount_path.clone(),

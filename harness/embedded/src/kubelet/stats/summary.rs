@@ -220,10 +220,13 @@ impl<'a> SummaryBuilder<'a> {
         // Since 1.31 the sum over the containers that cAdvisor knows; before, the processes in the
         // pod's own cgroup, which has none (`addProcessStats`).
         let counts = containers.iter().filter_map(|(_, count)| *count);
-        let count = if self.kubelet.has(Defect::SummaryProcessesOfLargest) {
-            counts.max()
-        } else {
-            counts.reduce(|one, other| one + other)
+        let count = match () {
+            () if self.kubelet.has(Defect::SummaryProcessesOfLargest) => counts.max(),
+            () if self.kubelet.has(Defect::SummaryCountsDescriptors) => {
+                // Each process has stdin, stdout and stderr.
+                counts.reduce(|one, other| one + other).map(|count| 3 * count)
+            }
+            () => counts.reduce(|one, other| one + other),
         };
         let containers: Vec<ContainerStats> =
             containers.into_iter().map(|(container, _)| container).collect();
@@ -401,12 +404,14 @@ impl<'a> SummaryBuilder<'a> {
     }
 
     fn memory(&self, last: Measured) -> MemoryStats {
+        let is_working_set = self.kubelet.has(Defect::SummaryRssIsWorkingSet);
+        let rss = if is_working_set { last.memory.working_set } else { last.memory.rss };
         MemoryStats {
             time: Some(self.date(last.at)),
             available_bytes: None,
             usage_bytes: Some(signed(last.memory.usage)),
             working_set_bytes: Some(signed(last.memory.working_set)),
-            rss_bytes: (!self.kubelet.has(Defect::SummaryOmitsRss)).then(|| signed(last.memory.rss)),
+            rss_bytes: (!self.kubelet.has(Defect::SummaryOmitsRss)).then(|| signed(rss)),
         }
     }
 

@@ -134,7 +134,14 @@ impl Kubelet {
     }
 
     fn record_condition(&mut self, condition: &Condition, ctx: &mut SimContext) {
-        if condition.kind != "Ready" && self.has(Defect::PressureEventMissing) {
+        let is_missing = match condition.event {
+            "NodeReady" => false,
+            "NodeHasSufficientMemory" if self.has(Defect::MemoryPressureEndWithoutEvent) => true,
+            "NodeHasNoDiskPressure" if self.has(Defect::DiskPressureEndWithoutEvent) => true,
+            "NodeHasSufficientPID" if self.has(Defect::PidPressureEndWithoutEvent) => true,
+            _ => self.has(Defect::PressureEventMissing),
+        };
+        if is_missing {
             return;
         }
         let message = format!("Node {} status is now: {}", self.identity.node, condition.event);

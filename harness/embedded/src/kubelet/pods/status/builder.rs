@@ -150,7 +150,11 @@ impl StatusBuilder<'_> {
             status.container_statuses.iter_mut().filter(ends).for_each(end_unless_terminated);
         }
         let init = &mut status.init_container_statuses;
-        let begun = init.iter().rposition(has_begun).map_or(1, |last| last + 1);
+        let begun = if defects.has(Defect::StatusInitWaitingLost) {
+            init.len()
+        } else {
+            init.iter().rposition(has_begun).map_or(1, |last| last + 1)
+        };
         init.iter_mut().take(begun).for_each(end_unless_terminated);
         if !status.is_terminal() {
             status.phase = Some(Phase::Failed);

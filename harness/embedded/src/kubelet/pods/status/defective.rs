@@ -26,7 +26,8 @@ pub(in crate::kubelet::pods) fn apply(defects: &Defects, worker: &Worker, status
     if defects.has(Defect::OomIsEviction) && status.phase == Some(Phase::Failed) && has_oom_kill(status) {
         status.reason = Some("Evicted".to_owned());
     }
-    if defects.are_in(Area::Disruption) || defects.has(Defect::PreemptionWithoutDisruption) {
+    let of_preemption = [Defect::PreemptionWithoutDisruption, Defect::PreemptionDisruptionFalse];
+    if defects.are_in(Area::Disruption) || of_preemption.into_iter().any(|defect| defects.has(defect)) {
         change_disruption(defects, worker, &mut status.conditions);
     }
 }
@@ -92,11 +93,16 @@ fn change_disruption(defects: &Defects, worker: &Worker, conditions: &mut Vec<Po
     if conditions.is_empty() {
         return;
     }
+    let is_preemption = |condition: &PodCondition| {
+        let by_kubelet = |message: &String| message.starts_with("Pod was preempted by");
+        condition.kind == DISRUPTION && condition.message.as_ref().is_some_and(by_kubelet)
+    };
     if defects.has(Defect::PreemptionWithoutDisruption) {
-        let is_preemption = |condition: &PodCondition| {
-            condition.message.as_ref().is_some_and(|message| message.starts_with("Pod was preempted by"))
-        };
-        conditions.retain(|condition| condition.kind != DISRUPTION || !is_preemption(condition));
+        conditions.retain(|condition| !is_preemption(condition));
+    }
+    if defects.has(Defect::PreemptionDisruptionFalse) {
+        let of_preemption = conditions.iter_mut().filter(|condition| is_preemption(condition));
+        of_preemption.for_each(|condition| condition.status = ConditionStatus::False);
     }
     if defects.has(Defect::DisruptionOnDeletion) && worker.is_deleted() {
         conditions.retain(|condition| condition.kind != DISRUPTION);
