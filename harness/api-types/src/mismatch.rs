@@ -27,7 +27,8 @@ pub enum Difference {
 }
 
 impl ApiType {
-    /// Compares an object with its type. Fields that newer kubelets know are not unknown.
+    /// Compares an object with its type. Accepts fields of newer Kubernetes versions
+    /// ([`is_newer_field`]).
     ///
     /// A value of a wrong type ends the comparison: it is the last item, and fields that come after
     /// it in the object are not compared.

@@ -1,4 +1,4 @@
-//! Deadline of a case: the longest time that its observation may take.
+//! Maximum duration of a case's observation; slow nodes multiply it.
 
 use std::time::Duration;
 
@@ -8,9 +8,10 @@ use serde_json::{Map, Value};
 use crate::action::{Action, ApiRequest, NodeChange};
 use crate::schema::Case;
 use crate::step::Step;
+use crate::values::MAX_DURATION;
 
 /// Time for the pods to start, the kubelet to evict and the containers to terminate.
-const BASE: Duration = Duration::from_secs(120);
+const BASE_DEADLINE: Duration = Duration::from_secs(120);
 
 impl Case {
     /// Returns the maximum time from the first pod to the end of the observation on a fast node:
@@ -27,7 +28,7 @@ impl Case {
         let stated = pressure.chain(waits).chain([self.timeout, self.timeout]);
         let stated = stated.flatten().map(|duration| duration.get());
         let all = stated.chain([self.longest_grace_period(), self.longest_soft_grace_period()]);
-        all.fold(BASE, Duration::saturating_add).min(crate::Duration::MAX)
+        all.fold(BASE_DEADLINE, Duration::saturating_add).min(MAX_DURATION)
     }
 
     /// Returns the longest grace period of the case: `terminationGracePeriodSeconds` of a pod that
@@ -46,7 +47,14 @@ impl Case {
     fn longest_soft_grace_period(&self) -> Duration {
         let of_steps = self.node_changes().filter_map(|change| match change {
             NodeChange::Configure(fields) => Some(fields),
-            _ => None,
+            NodeChange::Taint(_)
+            | NodeChange::Untaint(_)
+            | NodeChange::Drain
+            | NodeChange::Uncordon
+            | NodeChange::Pause
+            | NodeChange::Resume
+            | NodeChange::RestartKubelet
+            | NodeChange::LoadImage(_) => None,
         });
         let configured = of_steps.chain([&self.kubelet_config]);
         let by_signal = configured.filter_map(|fields| fields.get("evictionSoftGracePeriod")?.as_object());

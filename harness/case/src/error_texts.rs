@@ -12,7 +12,7 @@ use evictlab_rules::quantity::QuantityError;
 use crate::expression::ExpressionError;
 use crate::select::{LabelFilter, LabelFilterError, SelectError, Shard, ShardError};
 use crate::{
-    DeletionError, LoadErrors, Mark, MultipleActionsError, NewCaseError, NewCaseNameError, Problem,
+    DeletionError, LoadErrors, Mark, MultipleActionsError, NewCaseError, NewCaseNameError, Problem, Source,
     SourceSpan, ValueError,
 };
 
@@ -26,8 +26,8 @@ fn problems() -> LoadErrors {
     let misspelled = SourceSpan { file: file.clone(), mark, note: text("did you mean `about`?") };
     let missing = SourceSpan { file, mark: None, note: String::new() };
     LoadErrors(vec![
-        Problem { message: text("unknown field `abuot`"), spans: vec![misspelled] },
-        Problem { message: text("missing field `about`"), spans: vec![missing] },
+        Problem { message: text("unknown key `abuot`"), spans: vec![misspelled] },
+        Problem { message: text("`about` is missing"), spans: vec![missing] },
     ])
 }
 
@@ -74,11 +74,11 @@ fn files_and_expressions() -> Vec<String> {
 fn selection() -> Vec<String> {
     let no_such_name = |nearest: Option<&str>| SelectError::NoSuchName {
         name: text("memry"),
-        place: text("embedded cases"),
+        place: Source::BuiltIn(&[]).to_string(),
         suites: vec![text("memory"), text("disk")],
         nearest: nearest.map(text),
     };
-    let no_focus = |nearest: Option<&str>| SelectError::NoFocus {
+    let no_focus = |nearest: Option<&str>| SelectError::NoFocusMatch {
         focus: vec![text("wbe"), text("dsik")],
         count: 40,
         nearest: nearest.map(text),
@@ -87,7 +87,7 @@ fn selection() -> Vec<String> {
         row(SelectError::Load(problems())),
         row(no_such_name(Some("memory"))),
         row(no_such_name(None)),
-        row(SelectError::NoLabel {
+        row(SelectError::NoLabelMatch {
             filter: text("slow && !slow"),
             count: 40,
             labels: vec![text("fast"), text("slow")],
@@ -95,7 +95,7 @@ fn selection() -> Vec<String> {
         row(no_focus(Some("web"))),
         row(no_focus(None)),
         row(SelectError::AllSkipped { skip: vec![text("memory"), text("disk")], count: 40 }),
-        row(SelectError::NoUpstream { upstream: vec![text("kubernetes/kubernetes#124938")], count: 40 }),
+        row(SelectError::NoUpstreamMatch { upstream: vec![text("kubernetes/kubernetes#124938")], count: 40 }),
         row(SelectError::EmptyShard { shard: Shard { part: 3, of: 3 }, count: 2 }),
         row::<LabelFilterError>("slow && (".parse::<LabelFilter>().unwrap_err()),
         row::<ShardError>("third".parse::<Shard>().unwrap_err()),

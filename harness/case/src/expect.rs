@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 
 use crate::assertion::{Assertion, ExpectedRate};
-use crate::values::{Duration, Name, QuantityText, UsageBound};
+use crate::values::{DurationText, Name, QuantityText, UsageBound};
 
 /// Expected outcome. Fields that are not stated are not checked; the invariants of eviction always
 /// are.
@@ -22,7 +22,7 @@ pub struct Expect {
     pub evicted: ExpectedEvictions,
     /// Content of the eviction message.
     #[serde(default)]
-    pub message: Option<Message>,
+    pub message: Option<ExpectedMessage>,
     /// Reports of the eviction that must exist. Reports that exist must agree in any case.
     #[serde(default)]
     pub witnesses: Option<Vec<Witness>>,
@@ -34,11 +34,11 @@ pub struct Expect {
     pub disruption_target: Option<Presence>,
     /// Maximum time from the Evicted event to the end of the last container of the pod.
     #[serde(default)]
-    pub killed_within: Option<Duration>,
+    pub killed_within: Option<DurationText>,
     /// Minimum time from the Evicted event to the end of the last container of the pod, with a
     /// tolerance of 1 s.
     #[serde(default)]
-    pub killed_after: Option<Duration>,
+    pub killed_after: Option<DurationText>,
     /// Error with which the API rejects an ephemeral container of the case.
     #[serde(default, rename = "refused")]
     pub api_rejection: Option<ExpectedApiRejection>,
@@ -131,7 +131,8 @@ impl<'de> Deserialize<'de> for ExpectedEvictions {
 /// names, in any order.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Message {
+#[schemars(rename = "Message")]
+pub struct ExpectedMessage {
     /// Resource under pressure.
     #[serde(default)]
     pub resource: Option<Resource>,

@@ -173,9 +173,29 @@ const FIELDS: &[(&str, FieldType)] = &[
     ("volumeStatsAggPeriod", Duration),
 ];
 
-/// Maps from eviction signals.
-const BY_SIGNAL: [&str; 4] =
-    ["evictionHard", "evictionSoft", "evictionSoftGracePeriod", "evictionMinimumReclaim"];
+/// A field whose keys are eviction signals.
+#[derive(Clone, Copy, Debug)]
+enum EvictionMap {
+    Hard,
+    Soft,
+    SoftGracePeriod,
+    MinimumReclaim,
+}
+
+/// Fields whose keys are eviction signals.
+const EVICTION_MAPS: [EvictionMap; 4] =
+    [EvictionMap::Hard, EvictionMap::Soft, EvictionMap::SoftGracePeriod, EvictionMap::MinimumReclaim];
+
+impl EvictionMap {
+    fn field_name(self) -> &'static str {
+        match self {
+            Self::Hard => "evictionHard",
+            Self::Soft => "evictionSoft",
+            Self::SoftGracePeriod => "evictionSoftGracePeriod",
+            Self::MinimumReclaim => "evictionMinimumReclaim",
+        }
+    }
+}
 
 /// A mistake in a configuration.
 #[derive(Debug)]
@@ -198,8 +218,8 @@ pub(crate) fn kubelet_fields() -> impl Iterator<Item = &'static str> {
 pub(crate) fn config_mistakes(config: &JsonMap<String, Value>) -> Vec<ConfigMistake> {
     let mut mistakes = Vec::new();
     check_fields(&[], config, FIELDS, &mut mistakes);
-    for map in BY_SIGNAL {
-        for (name, value) in config.get(map).and_then(Value::as_object).into_iter().flatten() {
+    for map in EVICTION_MAPS {
+        for (name, value) in config.get(map.field_name()).and_then(Value::as_object).into_iter().flatten() {
             mistakes.extend(setting_mistake(map, name, value));
         }
     }
@@ -208,29 +228,29 @@ pub(crate) fn config_mistakes(config: &JsonMap<String, Value>) -> Vec<ConfigMist
 
 /// Returns the mistake in an entry of a map from eviction signals. A value other than text is a
 /// mistake of the map.
-fn setting_mistake(map: &'static str, name: &str, value: &Value) -> Option<ConfigMistake> {
+fn setting_mistake(map: EvictionMap, name: &str, value: &Value) -> Option<ConfigMistake> {
     let signals = Signal::ALL.map(Signal::as_str);
     if !signals.contains(&name) {
-        let path = yaml_path![map].to_vec();
+        let path = yaml_path![map.field_name()].to_vec();
         let note = did_you_mean(name, signals).unwrap_or_else(|| format!("valid: {}", signals.join(", ")));
         let message = format!("unknown eviction signal `{name}`");
         return Some(ConfigMistake { path, key: Some(name.to_owned()), message, note });
     }
     let error = check_setting(map, name, value.as_str()?).err()?;
-    let path = yaml_path![map, name].to_vec();
+    let path = yaml_path![map.field_name(), name].to_vec();
     let note = "no kubelet starts with this value".to_owned();
     Some(ConfigMistake { path, key: None, message: error.to_string(), note })
 }
 
 /// Parses an entry of a map from eviction signals as a kubelet does.
-fn check_setting(map: &'static str, signal: &str, text: &str) -> Result<(), ThresholdConfigError> {
+fn check_setting(map: EvictionMap, signal: &str, text: &str) -> Result<(), ThresholdConfigError> {
     let entry = BTreeMap::from([(signal.to_owned(), text.to_owned())]);
     let mut config = ThresholdConfig::default();
     match map {
-        "evictionSoftGracePeriod" => config.eviction_soft_grace_period = entry,
-        "evictionMinimumReclaim" => config.eviction_minimum_reclaim = entry,
         // Soft thresholds have the values of hard ones; alone, they lack a grace period.
-        _ => config.eviction_hard = entry,
+        EvictionMap::Hard | EvictionMap::Soft => config.eviction_hard = entry,
+        EvictionMap::SoftGracePeriod => config.eviction_soft_grace_period = entry,
+        EvictionMap::MinimumReclaim => config.eviction_minimum_reclaim = entry,
     }
     parse_threshold_config(&config).map(drop)
 }
@@ -265,15 +285,17 @@ fn check_fields(
 
 impl FieldType {
     fn accepts(self, value: &Value) -> bool {
-        let all = |map: &JsonMap<String, Value>, is: fn(&Value) -> bool| map.values().all(is);
-        match (self, value) {
-            (Bool, Value::Bool(_)) | (Number, Value::Number(_)) | (Text, Value::String(_)) => true,
-            (Duration, Value::String(text)) => parse_go_duration(text).is_ok(),
-            (List, Value::Array(_)) | (Map, Value::Object(_)) => true,
-            (Texts, Value::Array(items)) => items.iter().all(Value::is_string),
-            (TextMap, Value::Object(map)) => all(map, Value::is_string),
-            (BoolMap, Value::Object(map)) => all(map, Value::is_boolean),
-            _ => false,
+        let is_map_of = |is: fn(&Value) -> bool| value.as_object().is_some_and(|map| map.values().all(is));
+        match self {
+            Bool => value.is_boolean(),
+            Number => value.is_number(),
+            Text => value.is_string(),
+            Duration => value.as_str().is_some_and(|text| parse_go_duration(text).is_ok()),
+            List => value.is_array(),
+            Texts => value.as_array().is_some_and(|items| items.iter().all(Value::is_string)),
+            Map | Object(_) => value.is_object(),
+            TextMap => is_map_of(Value::is_string),
+            BoolMap => is_map_of(Value::is_boolean),
         }
     }
 

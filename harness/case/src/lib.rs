@@ -25,19 +25,21 @@
 mod action;
 mod api_rejection;
 mod assertion;
+mod case_name;
 mod check;
 mod deadline;
+mod domain;
 mod expect;
 pub mod expression;
 mod kubelet_fields;
 mod kubelet_metrics;
 mod listed_case;
 mod load;
-mod located_pod_specs;
 mod manifest_types;
 mod new_case;
 mod node_setup;
 mod object_name;
+mod object_pod_spec;
 mod origin;
 pub mod positions;
 mod pressure;
@@ -59,36 +61,37 @@ pub use action::{
 };
 pub use api_rejection::ApiRejection;
 pub use assertion::{Assertion, ExpectedRate, display_value};
-pub use check::NAME_PREFIX;
+pub use case_name::{CASE_NAME_ANNOTATION, case_name};
+pub use domain::DOMAIN_PREFIX;
 pub use expect::{
-    ContainerLimit, Expect, ExpectedApiRejection, ExpectedEvictions, Message, Presence, ResourceAmounts,
-    VolumeLimit, Witness,
+    ContainerLimit, Expect, ExpectedApiRejection, ExpectedEvictions, ExpectedMessage, Presence,
+    ResourceAmounts, VolumeLimit, Witness,
 };
 pub use listed_case::ListedCase;
 pub use load::{
     CaseFiles, LoadedCase, ParsedCase, SCHEMA_FILE, Source, duplicate_names, load, load_paths, parse,
 };
-pub use located_pod_specs::{CASE_NAME_ANNOTATION, LocatedPodSpec, MAX_CREATED_PODS, case_name};
 pub use manifest_types::{
     CONTAINER_LISTS, CapabilitiesManifest, ContainerManifest, HostPathManifest, MetadataManifest,
     ObjectManifest, PodSpecManifest, PodTemplateSpec, PortManifest, ResourcesManifest,
     SYSTEM_PRIORITY_CLASSES, SecurityManifest, VariableManifest, VolumeManifest, WorkloadSpecManifest,
-    containers_of,
+    containers_of, has_kind,
 };
 pub use new_case::{NewCase, NewCaseError, NewCaseNameError};
 pub use node_setup::{ContainerfsPlacement, FileSystems, NodeSetup, PodPlacement};
-pub use object_name::{EXPIRY_NAME, ObjectKind, ObjectName, QUOTA_NAME};
-pub use pressure::{Pressure, PressureMechanism};
+pub use object_name::{EXPIRY_NAME, MAX_CREATED_PODS, ObjectKind, ObjectName, QUOTA_NAME};
+pub use object_pod_spec::ObjectPodSpec;
+pub use pressure::{GROWTH_VARIABLES, Pressure, PressureMechanism};
 pub use pressure_pod::PressurePod;
 pub use pressure_signal::PressureSignal;
 pub use problem::{LoadErrors, Mark, Problem, SourceSpan, did_you_mean, nearest};
 pub use schema::{Case, EphemeralContainer, KnownBug, json_schema, unwrap_descriptions};
 pub use step::{MultipleActionsError, Step};
 pub use values::{
-    Comparison, Duration, KubeletRequirement, Name, Pattern, QuantityText, ResizedRequest, Upstream,
+    Comparison, DurationText, KubeletRequirement, Name, Pattern, QuantityText, ResizedRequest, Upstream,
     UsageBound, ValueError, WholeSeconds,
 };
-pub use words::count;
+pub use words::count_noun;
 pub use yaml_problem::{document_problem, yaml_problem};
 
 #[cfg(test)]

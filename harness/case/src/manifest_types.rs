@@ -21,6 +21,11 @@ pub fn containers_of(spec: &Map<String, Value>) -> impl Iterator<Item = (&'stati
     })
 }
 
+/// Returns whether a manifest states this kind.
+pub fn has_kind(manifest: &Map<String, Value>, kind: &str) -> bool {
+    manifest.get("kind").is_some_and(|stated| stated == kind)
+}
+
 /// The manifest of an object with a spec of type `S`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -11,6 +11,9 @@ use crate::values::Name;
 pub const QUOTA_NAME: &str = "evictlab";
 /// Name of the Job whose deletion deletes the objects of a case on an existing cluster.
 pub const EXPIRY_NAME: &str = "evictlab-expiry";
+/// Maximum number of pods in the namespace of a case on an existing cluster, ended ones included:
+/// more than any case creates on purpose.
+pub const MAX_CREATED_PODS: u32 = 300;
 
 /// An object in the namespace of the case.
 #[derive(Clone, Debug, PartialEq, Eq)]

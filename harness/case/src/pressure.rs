@@ -7,7 +7,13 @@ use serde::Deserialize;
 
 use crate::pressure_pod::PressurePod;
 use crate::pressure_signal::PressureSignal;
-use crate::values::{Duration, QuantityText};
+use crate::values::{DurationText, QuantityText};
+
+/// Environment variables that evictlab sets in the containers of a case with pressure: the size of
+/// a step, the pause after it and the total in the notation of agnhost's `stress`, the number of
+/// steps, and the same three as plain numbers.
+pub const GROWTH_VARIABLES: [&str; 7] =
+    ["STEP", "PAUSE", "TOTAL", "STEPS", "STEP_BYTES", "PAUSE_SECONDS", "TOTAL_BYTES"];
 
 /// Pressure on one eviction signal of the node.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -48,10 +54,10 @@ pub struct Pressure {
     /// Minimum time from the start of the pods until the threshold is crossed; longer on slow
     /// nodes.
     #[serde(default)]
-    pub ramp: Option<Duration>,
+    pub ramp: Option<DurationText>,
     /// Grace period; makes the threshold a soft one.
     #[serde(default)]
-    pub soft_grace: Option<Duration>,
+    pub soft_grace: Option<DurationText>,
 }
 
 /// Setting that creates node pressure.

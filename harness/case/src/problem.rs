@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::positions::Position;
-use crate::words::count;
+use crate::words::count_noun;
 
 /// Maximum number of characters of a line of a file in a message.
 const MAX_LINE: usize = 120;
@@ -139,7 +139,7 @@ impl fmt::Display for LoadErrors {
             self.0.iter().flat_map(|one| one.spans.first()).map(|one| &one.file).collect();
         files.sort();
         files.dedup();
-        write!(f, "{} in {}", count(self.0.len(), "problem"), count(files.len(), "file"))
+        write!(f, "{} in {}", count_noun(self.0.len(), "problem"), count_noun(files.len(), "file"))
     }
 }
 

@@ -12,14 +12,14 @@ use serde_json::{Map, Value};
 
 use crate::action::{NodeChange, ResizableResource, Resize};
 use crate::assertion::Assertion;
-use crate::expect::{Expect, Message};
-use crate::expression::{Expression, KeysRead};
+use crate::expect::{Expect, ExpectedMessage};
+use crate::expression::{Expression, KeysRead, Variable};
 use crate::manifest_types::containers_of;
 use crate::node_setup::{NodeSetup, PodPlacement};
 use crate::positions::PathSegment;
 use crate::pressure::Pressure;
 use crate::step::Step;
-use crate::values::{Duration, KubeletRequirement, Name, QuantityText, Upstream};
+use crate::values::{DurationText, KubeletRequirement, Name, QuantityText, Upstream};
 use crate::yaml_path;
 
 /// Default of the kubelet's `maxPods`: more replicas do not start on a node.
@@ -107,12 +107,12 @@ pub struct Case {
     /// Maximum time without progress before the case ends; the default is 40s. Longer on slow
     /// nodes.
     #[serde(default)]
-    pub timeout: Option<Duration>,
+    pub timeout: Option<DurationText>,
     /// Maximum time from the first pod to the end of the case, with or without progress; longer on
     /// slow nodes. The default is two minutes and all times that the case states: ramp, grace
     /// periods, waits and twice the timeout.
     #[serde(default)]
-    pub deadline: Option<Duration>,
+    pub deadline: Option<DurationText>,
     /// Reason why no defect of a kubelet can fail the case, for a case that checks an API server or
     /// a controller. Without a reason, `evictlab mutants run` expects the case to kill a mutant.
     #[serde(default, rename = "no-mutant")]
@@ -194,12 +194,12 @@ impl Case {
 
     /// Returns the names of the kubelet's metrics that expressions read.
     pub fn metrics_read(&self) -> KeysRead {
-        let reads = self.expressions().map(|expression| expression.keys_read("metrics"));
+        let reads = self.expressions().map(|expression| expression.keys_read(Variable::Metrics));
         reads.fold(KeysRead::Keys(BTreeSet::new()), KeysRead::union)
     }
 
     /// Returns whether any expression reads the variable.
-    pub fn references(&self, variable: &str) -> bool {
+    pub fn references(&self, variable: Variable) -> bool {
         self.expressions().any(|expression| expression.references(variable))
     }
 }
@@ -257,14 +257,14 @@ pub struct KnownBug {
     pub evicted: Option<Vec<Name>>,
     /// Content of the message instead. Fields that are not stated are as in `expect.message`.
     #[serde(default)]
-    pub message: Option<Message>,
+    pub message: Option<ExpectedMessage>,
     /// Pods that the kubelet rejects at admission instead.
     #[serde(default)]
     pub rejected: Option<Vec<Name>>,
     /// Minimum time from the Evicted event to the end of the last container of the pod, instead of
     /// `killed-after` and `killed-within` of `expect`.
     #[serde(default)]
-    pub killed_after: Option<Duration>,
+    pub killed_after: Option<DurationText>,
     /// Assertions on kubelets with the bug. An assertion replaces the one in `expect` with the same
     /// `what`; others are added.
     #[serde(default)]

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::action::{Action, ApiRequest, ContainerCommand, Deletion, NodeChange, ObjectPatch, Resize, Taint};
 use crate::expression::Expression;
-use crate::values::{Duration, Name};
+use crate::values::{DurationText, Name};
 
 /// A step. It waits until `when` holds, then for the time `wait`, then runs its action. A step
 /// without an action only waits.
@@ -22,7 +22,7 @@ pub struct Step {
     /// Condition to wait for.
     pub when: Option<Expression>,
     /// Time to wait after `when` holds.
-    pub wait: Option<Duration>,
+    pub wait: Option<DurationText>,
     /// The action.
     pub action: Option<Action>,
 }
@@ -79,7 +79,7 @@ struct StepFields {
     when: Option<Expression>,
     /// Time to wait after `when` holds.
     #[serde(default)]
-    wait: Option<Duration>,
+    wait: Option<DurationText>,
     /// Creates an object of any kind, such as a pod, in the namespace of the case.
     #[serde(default)]
     create: Option<Map<String, Value>>,

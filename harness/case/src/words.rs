@@ -1,7 +1,7 @@
 //! Words of messages: counts with their nouns, and lists of names.
 
 /// Returns `n` with its noun in the singular or plural: `1 case`, `0 cases`, `2 entries`.
-pub fn count(n: usize, noun: &str) -> String {
+pub fn count_noun(n: usize, noun: &str) -> String {
     if n == 1 {
         return format!("1 {noun}");
     }
@@ -36,7 +36,7 @@ mod tests {
             (2, "batch", "2 batches"),
         ];
         for (n, noun, text) in rows {
-            assert_eq!(count(n, noun), text);
+            assert_eq!(count_noun(n, noun), text);
         }
     }
 }

@@ -10,12 +10,10 @@ use cel::common::types::{
     MAP_TYPE, Type,
 };
 use cel::common::value::{Builtin, BuiltinRef, Val};
+use evictlab_case::expression::CelValue;
 use serde_json::{Number, Value as Json};
 
 use crate::sample_text::SampleText;
-
-/// A CEL value that may borrow its strings.
-pub(crate) type CelValue<'v> = Box<dyn Val + 'v>;
 
 /// Converts JSON. Strings are borrowed, and the items of lists and objects are converted when they
 /// are read.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use evictlab_case::expression::Expression;
+use evictlab_case::expression::{Expression, Variable};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -70,23 +70,28 @@ impl MissingEvidence {
 impl EvidenceSource {
     /// Returns whether the value of an expression depends on this source.
     pub fn affects(&self, expression: &Expression) -> bool {
-        let reads = |variables: &[&str]| variables.iter().any(|variable| expression.references(variable));
-        let reads_key = |variable: &str, name: &str| expression.keys_read(variable).contains(name);
+        let reads =
+            |variables: &[Variable]| variables.iter().any(|variable| expression.references(*variable));
+        let reads_key = |variable: Variable, name: &str| expression.keys_read(variable).contains(name);
         match self {
-            Self::Pods => reads(&["pods", "podList"]),
-            Self::Pod(name) => reads(&["podList"]) || reads_key("pods", name) || reads_key("history", name),
-            Self::PodHistory => reads(&["history"]),
-            Self::NodeHistory => reads(&["nodeHistory"]),
-            Self::Events => reads(&["events", "evictions"]),
-            Self::Node => reads(&["node"]),
-            Self::Summary => reads(&["samples", "stats"]),
-            Self::KubeletLog => reads(&["kubeletLog"]),
-            Self::Metrics => reads(&["counted", "metrics"]),
-            Self::Object { name, .. } => reads_key("objects", name),
+            Self::Pods => reads(&[Variable::Pods, Variable::PodList]),
+            Self::Pod(name) => {
+                reads(&[Variable::PodList])
+                    || reads_key(Variable::Pods, name)
+                    || reads_key(Variable::History, name)
+            }
+            Self::PodHistory => reads(&[Variable::History]),
+            Self::NodeHistory => reads(&[Variable::NodeHistory]),
+            Self::Events => reads(&[Variable::Events, Variable::Evictions]),
+            Self::Node => reads(&[Variable::Node]),
+            Self::Summary => reads(&[Variable::Samples, Variable::Stats]),
+            Self::KubeletLog => reads(&[Variable::KubeletLog]),
+            Self::Metrics => reads(&[Variable::Counted, Variable::Metrics]),
+            Self::Object { name, .. } => reads_key(Variable::Objects, name),
             Self::Log { pod, container } => {
-                let read = expression.keys_read_of("logs", pod);
+                let read = expression.keys_read_of(Variable::Logs, pod);
                 // `*` stands for all containers of a pod that was never observed.
-                read.contains(container) || container == "*" && reads_key("logs", pod)
+                read.contains(container) || container == "*" && reads_key(Variable::Logs, pod)
             }
         }
     }

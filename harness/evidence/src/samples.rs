@@ -1,12 +1,13 @@
 //! The samples of a case.
 
+use evictlab_case::expression::CelValue;
 use evictlab_rules::quantity::MIB;
 use evictlab_rules::summary::Sample;
 use serde::de::{Deserialize, DeserializeOwned, Deserializer};
 use serde::ser::{Serialize, Serializer};
 use serde_json::Value;
 
-use crate::cel_value::{CelValue, LazyValue, cel_list};
+use crate::cel_value::{LazyValue, cel_list};
 use crate::sample_text::SampleText;
 
 /// Maximum size of the samples of a case, in bytes: more than an hour of them.

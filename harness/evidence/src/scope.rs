@@ -4,14 +4,12 @@ use std::sync::OnceLock;
 
 use cel::common::value::CowVal;
 use cel::context::VariableResolver;
-use evictlab_rules::invariant::{EvictedEvent, evicted_events};
+use evictlab_case::expression::{CelValue, Variable};
 use evictlab_rules::message::{EvictionMessage, Offender};
-use evictlab_rules::{CgroupVersion, KubeletVersion};
+use evictlab_rules::{CgroupVersion, EvictedEvent, KubeletVersion, evicted_events};
 use serde_json::{Map, Value, json};
 
-use evictlab_case::expression::VARIABLES;
-
-use crate::cel_value::{CelValue, borrowed, borrowed_list, cel_map, owned};
+use crate::cel_value::{borrowed, borrowed_list, cel_map, owned};
 use crate::live_state::LiveState;
 use crate::objects::{RecordedEvent, RecordedPod};
 use crate::observations::Observations;
@@ -23,9 +21,9 @@ pub struct Scope<'a> {
     observations: &'a Observations,
     /// The state of a running case, with the time in seconds since its first pod was created.
     live: Option<(f64, &'a LiveState)>,
-    /// Converted variables, in the order of [`VARIABLES`]. Each is converted on first use: many
+    /// Converted variables, in the order of [`Variable::ALL`]. Each is converted on first use: many
     /// expressions share a variable.
-    values: [OnceLock<CelValue<'a>>; VARIABLES.len()],
+    values: [OnceLock<CelValue<'a>>; Variable::ALL.len()],
 }
 
 impl<'a> Scope<'a> {
@@ -40,44 +38,46 @@ impl<'a> Scope<'a> {
         Self { observations, live: Some((t, state)), values: Default::default() }
     }
 
-    fn variable(&self, name: &str) -> CelValue<'a> {
+    fn variable(&self, variable: Variable) -> CelValue<'a> {
         let seen = self.observations;
         let live = self.live.map(|(_, state)| state);
-        match name {
-            "answers" => owned(json!(seen.answers)),
-            "cgroup" => owned(json!(seen.cgroup.map_or("", CgroupVersion::as_str))),
-            "configz" => borrowed(seen.configz.json()),
-            "counted" => owned(json!(seen.evictions_counted)),
-            "created" => by_name(&mut seen.pods_created.iter()),
-            "evictions" => {
+        match variable {
+            Variable::Answers => owned(json!(seen.answers)),
+            Variable::Cgroup => owned(json!(seen.cgroup.map_or("", CgroupVersion::as_str))),
+            Variable::Configz => borrowed(seen.configz.json()),
+            Variable::Counted => owned(json!(seen.evictions_counted)),
+            Variable::Created => by_name(&mut seen.pods_created.iter()),
+            Variable::Evictions => {
                 let pods: Vec<&RecordedPod> = self.pods().collect();
                 owned(evictions(live.map_or(&seen.events, |live| &live.events), &pods))
             }
-            "events" => documents(live.map_or(&seen.events, |live| &live.events)),
-            "history" => {
+            Variable::Events => documents(live.map_or(&seen.events, |live| &live.events)),
+            Variable::History => {
                 let history = live.map_or(&seen.pod_history, |live| &live.history);
                 cel_map(history.iter().map(|(pod, entries)| (pod.as_str(), documents(entries))))
             }
-            "kubelet" => owned(json!(seen.kubelet_version)),
-            "kubeletLog" => owned(json!(seen.kubelet_log)),
-            "logs" => owned(json!(seen.container_logs)),
-            "metrics" => owned(json!(seen.metrics)),
-            "minor" => {
+            Variable::Kubelet => owned(json!(seen.kubelet_version)),
+            Variable::KubeletLog => owned(json!(seen.kubelet_log)),
+            Variable::Logs => owned(json!(seen.container_logs)),
+            Variable::Metrics => owned(json!(seen.metrics)),
+            Variable::Minor => {
                 let version = seen.kubelet_version.parse::<KubeletVersion>().ok();
                 owned(json!(version.map(|version| version.minor)))
             }
-            "node" => borrowed(live.map_or(&seen.node_object, |live| &live.node).json()),
-            "nodeHistory" => documents(live.map_or(&seen.node_history, |live| &live.node_history)),
-            "objects" => cel_map(seen.objects.iter().map(|(name, object)| (name.as_str(), borrowed(object)))),
-            "podList" => documents(self.pods()),
-            "pods" => by_name(&mut self.pods()),
-            "samples" => seen.samples.cel_list(),
-            "stats" => {
+            Variable::Node => borrowed(live.map_or(&seen.node_object, |live| &live.node).json()),
+            Variable::NodeHistory => documents(live.map_or(&seen.node_history, |live| &live.node_history)),
+            Variable::Objects => {
+                cel_map(seen.objects.iter().map(|(name, object)| (name.as_str(), borrowed(object))))
+            }
+            Variable::PodList => documents(self.pods()),
+            Variable::Pods => by_name(&mut self.pods()),
+            Variable::Samples => seen.samples.cel_list(),
+            Variable::Stats => {
                 let latest: Option<PodsOfSample> = seen.samples.decode_last_as();
                 owned(latest.map(PodsOfSample::containers_by_pod).unwrap_or_default())
             }
-            "summaryBefore" => borrowed(seen.summary_before.json()),
-            _ => owned(json!(self.live.map(|(t, _)| t).or(seen.seconds))),
+            Variable::SummaryBefore => borrowed(seen.summary_before.json()),
+            Variable::T => owned(json!(self.live.map(|(t, _)| t).or(seen.seconds))),
         }
     }
 
@@ -97,8 +97,9 @@ impl<'a> Scope<'a> {
 
 impl VariableResolver for Scope<'_> {
     fn resolve<'b>(&'b self, name: &str) -> Option<CowVal<'b, 'b>> {
-        let index = VARIABLES.iter().position(|variable| *variable == name)?;
-        Some(CowVal::Borrowed(&**self.values[index].get_or_init(|| self.variable(name))))
+        let variable = Variable::from_name(name)?;
+        let value = self.values[variable as usize].get_or_init(|| self.variable(variable));
+        Some(CowVal::Borrowed(&**value))
     }
 }
 
@@ -393,7 +394,7 @@ mod tests {
         let seen = complete_observations();
         let scope = Scope::of(&seen);
         let mut paths = BTreeSet::new();
-        for name in VARIABLES {
+        for name in Variable::ALL.map(Variable::as_str) {
             let value = name.parse::<Expression>().unwrap().value(&scope).unwrap();
             paths.extend(paths_of_value(&value, name));
         }

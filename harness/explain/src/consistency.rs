@@ -1,8 +1,8 @@
 //! Consistency of the records of an eviction: event, status, condition, and annotations.
 
-use evictlab_rules::KubeletVersion;
-use evictlab_rules::invariant::{EventEvidence, EvictedEvent, Invariant, InvariantOutcome, check};
+use evictlab_rules::invariant::{EventEvidence, Invariant, InvariantOutcome, check};
 use evictlab_rules::pod::Pod;
+use evictlab_rules::{EvictedEvent, KubeletVersion};
 
 use crate::explanation::ConsistencyCheck;
 
@@ -102,7 +102,7 @@ fn needs_version(invariant: Invariant) -> bool {
         Invariant::OffendersAreCandidates
             | Invariant::OffendersAreComplete
             | Invariant::PodSentenceFollowsTheVersion
-            | Invariant::LimitIsThePods
+            | Invariant::LimitMatchesSpec
     )
 }
 
@@ -129,14 +129,14 @@ fn describe(invariant: Invariant) -> Option<&'static str> {
         }
         Invariant::OffendersAreCandidates => "the message names only containers that this kubelet considers",
         Invariant::UsageExceedsRequest => "the usage of each named container exceeds its request",
-        Invariant::RequestIsThePods => "the requests in the message are those of the pod",
+        Invariant::RequestMatchesSpec => "the requests in the message are those of the pod",
         Invariant::OffendersAreComplete => "the message omits no container",
         Invariant::PodSentenceFollowsTheVersion => {
             "the message names the pod if and only if this kubelet version does"
         }
         Invariant::AmountsAreCanonical => "amounts are printed as the kubelet prints them",
         Invariant::AvailableIsBelowTheThreshold => "the available amount is below the threshold",
-        Invariant::LimitIsThePods => "the limit in the message is that of the pod",
+        Invariant::LimitMatchesSpec => "the limit in the message is that of the pod",
         Invariant::NoPressureNoAnnotations => {
             "without node pressure there are no annotations and no DisruptionTarget condition"
         }

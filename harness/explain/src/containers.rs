@@ -85,7 +85,7 @@ fn why_not_named(
     status: Option<&ContainerStatus>,
     version: Option<&KubeletVersion>,
 ) -> String {
-    if matches!(resource, Resource::Inodes | Resource::Pids) {
+    if !resource.is_bytes() {
         return format!("messages for {resource} name no containers");
     }
     let is_init = matches!(kind, ContainerKind::Sidecar | ContainerKind::Init);

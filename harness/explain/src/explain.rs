@@ -2,10 +2,9 @@
 
 use std::collections::HashSet;
 
-use evictlab_rules::KubeletVersion;
-use evictlab_rules::invariant::EvictedEvent;
 use evictlab_rules::message::{EvictionMessage, MessageParseError, NodePressure};
 use evictlab_rules::threshold::Resource;
+use evictlab_rules::{EvictedEvent, KubeletVersion};
 
 use crate::consistency::{EvictionEvidence, check_consistency};
 use crate::containers::{container_reports, pod_level_report};

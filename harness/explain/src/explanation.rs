@@ -22,15 +22,15 @@ pub struct Explanation {
     pub message: Option<String>,
     /// The reason, in sentences.
     pub why: Vec<String>,
-    /// Usage and request of the whole pod, if the message states them: that of kubelets 1.34 and
-    /// newer does for pods with a pod-level memory request.
+    /// Usage and request of the whole pod. Kubelets 1.34 and newer state them for pods with a
+    /// pod-level memory request.
     pub pod_level: Option<PodLevelReport>,
     /// The containers, with the reason why the message names them or not.
     pub containers: Vec<ContainerReport>,
     /// Consistency of message, status, condition and annotations.
     pub checks: Vec<ConsistencyCheck>,
     /// Known bugs that match.
-    pub bugs: Vec<Bug>,
+    pub bugs: Vec<MatchingBug>,
     /// Input that would make the explanation more complete.
     pub missing: Vec<String>,
     /// True if the explanation is about a process outside of pods.
@@ -105,15 +105,17 @@ pub struct ConsistencyCheck {
     pub text: String,
 }
 
-/// A known bug.
+/// A known bug that matches an eviction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Bug {
+#[schemars(rename = "Bug")]
+pub struct MatchingBug {
     /// Upstream issue as `owner/repository#number`; `None` if the bug is not reported.
     pub upstream: Option<&'static str>,
     /// Description of the bug.
     pub about: &'static str,
-    /// Reason why it matches.
-    pub because: String,
+    /// Why the bug matches the eviction.
+    #[serde(rename = "because")]
+    pub reason: String,
     /// The case that reproduces it: `evictlab run CASE`.
     pub case: &'static str,
 }

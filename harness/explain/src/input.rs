@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use evictlab_rules::invariant::{EvictedEvent, evicted_events};
+use evictlab_rules::{EvictedEvent, evicted_events};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};

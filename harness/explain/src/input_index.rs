@@ -3,8 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use evictlab_rules::KubeletVersion;
-use evictlab_rules::invariant::EvictedEvent;
+use evictlab_rules::{EvictedEvent, KubeletVersion};
 
 use crate::input::Input;
 use crate::objects::{Event, Pod};

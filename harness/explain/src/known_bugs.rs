@@ -7,7 +7,7 @@ use evictlab_rules::pod::Pod;
 use evictlab_rules::quantity::MIB;
 use evictlab_rules::threshold::Resource;
 
-use crate::explanation::{Bug, ContainerKind, ContainerReport};
+use crate::explanation::{ContainerKind, ContainerReport, MatchingBug};
 use crate::objects::PodStatus;
 
 /// Usage below which a container of a pod with an emptyDir is suspicious: container runtimes write
@@ -29,7 +29,7 @@ pub(crate) struct BugMatcher<'a> {
 
 impl BugMatcher<'_> {
     /// Returns the bugs that match.
-    pub(crate) fn matches(&self) -> Vec<Bug> {
+    pub(crate) fn matches(&self) -> Vec<MatchingBug> {
         [
             self.sidecars_omitted(),
             self.pod_without_statistics(),
@@ -52,7 +52,7 @@ impl BugMatcher<'_> {
         }
     }
 
-    fn sidecars_omitted(&self) -> Option<Bug> {
+    fn sidecars_omitted(&self) -> Option<MatchingBug> {
         let is_init = |report: &&ContainerReport| {
             matches!(report.kind, Some(ContainerKind::Sidecar | ContainerKind::Init))
         };
@@ -68,35 +68,35 @@ impl BugMatcher<'_> {
             || "this applies if the kubelet is older than 1.32".to_owned(),
             |version| format!("the kubelet is {version}"),
         );
-        Some(Bug {
+        Some(MatchingBug {
             upstream: Some("kubernetes/kubernetes#124938"),
             about: "Messages omit sidecars, including the one that used up the memory (fixed in 1.32).",
-            because: format!("Sidecar {} is not named; {version}.", sidecar.name),
+            reason: format!("Sidecar {} is not named; {version}.", sidecar.name),
             case: "sidecars-are-named",
         })
     }
 
-    fn pod_without_statistics(&self) -> Option<Bug> {
+    fn pod_without_statistics(&self) -> Option<MatchingBug> {
         let statuses = &self.status.container_statuses;
         let never_ran = !statuses.is_empty() && statuses.iter().all(|status| status.never_ran());
-        (never_ran && self.pressure()?.containers.is_empty()).then(|| Bug {
+        (never_ran && self.pressure()?.containers.is_empty()).then(|| MatchingBug {
             upstream: Some("kubernetes/kubernetes#123591"),
             about: "A pod without statistics is evicted before every other pod.",
-            because: "No container of the pod ever ran, and none is named.".to_owned(),
+            reason: "No container of the pod ever ran, and none is named.".to_owned(),
             case: "pod-without-stats-goes-first",
         })
     }
 
-    fn emptydir_omitted(&self) -> Option<Bug> {
+    fn emptydir_omitted(&self) -> Option<MatchingBug> {
         let pressure = self.pressure()?;
         let on_disk = self.pod?.spec.volumes.iter().find(|volume| {
             volume.empty_dir.as_ref().is_some_and(|dir| dir.medium.as_deref().unwrap_or_default().is_empty())
         })?;
         let small = pressure.containers.iter().find(|offender| offender.usage.value() < SMALL_USAGE)?;
-        (pressure.resource == Resource::EphemeralStorage).then(|| Bug {
+        (pressure.resource == Resource::EphemeralStorage).then(|| MatchingBug {
             upstream: Some("kubernetes/kubernetes#130439"),
             about: "For ephemeral-storage, the usage in the message covers writable layer and logs, but not emptyDir volumes.",
-            because: format!(
+            reason: format!(
                 "The message states {} for container {}; the pod's emptyDir {} may contain the data that filled the disk.",
                 small.usage, small.name, on_disk.name
             ),
@@ -104,12 +104,12 @@ impl BugMatcher<'_> {
         })
     }
 
-    fn pod_within_its_request(&self) -> Option<Bug> {
+    fn pod_within_its_request(&self) -> Option<MatchingBug> {
         let pod = self.pressure()?.pod.as_ref().filter(|pod| pod.usage <= pod.request)?;
-        Some(Bug {
+        Some(MatchingBug {
             upstream: None,
             about: "From 1.34 on, the message names the pod without comparing its usage with its request.",
-            because: format!(
+            reason: format!(
                 "The message states \"larger consumption\", but {} is not above the request of {}.",
                 pod.usage, pod.request
             ),
@@ -117,14 +117,14 @@ impl BugMatcher<'_> {
         })
     }
 
-    fn termination_state_lost(&self) -> Option<Bug> {
+    fn termination_state_lost(&self) -> Option<MatchingBug> {
         let lost = self.status.all_container_statuses().find(|status| {
             status.termination_reason() == Some("ContainerStatusUnknown") && !status.never_ran()
         })?;
-        Some(Bug {
+        Some(MatchingBug {
             upstream: Some("kubernetes/kubernetes#122160"),
             about: "The kubelet removes the containers of an evicted pod before it reads their termination state.",
-            because: format!(
+            reason: format!(
                 "Container {} is ContainerStatusUnknown with exit code 137, which may not be its real exit code.",
                 lost.name
             ),
@@ -132,33 +132,33 @@ impl BugMatcher<'_> {
         })
     }
 
-    fn container_still_waiting(&self) -> Option<Bug> {
+    fn container_still_waiting(&self) -> Option<MatchingBug> {
         let over = matches!(self.status.phase.as_deref(), Some("Failed" | "Succeeded"));
         let mut statuses = self.status.all_container_statuses();
         let waiting = statuses.find(|status| over && status.state.waiting.is_some())?;
-        Some(Bug {
+        Some(MatchingBug {
             upstream: Some("kubernetes/kubernetes#137992"),
             about: "A terminated pod keeps containers in state waiting.",
-            because: format!("Container {} is waiting, but the pod is terminated.", waiting.name),
+            reason: format!("Container {} is waiting, but the pod is terminated.", waiting.name),
             case: "container-statuses",
         })
     }
 
-    fn evicted_pod_succeeded(&self) -> Option<Bug> {
-        (self.status.phase.as_deref() == Some("Succeeded")).then(|| Bug {
+    fn evicted_pod_succeeded(&self) -> Option<MatchingBug> {
+        (self.status.phase.as_deref() == Some("Succeeded")).then(|| MatchingBug {
             upstream: Some("kubernetes/kubernetes#118310"),
             about: "An evicted pod whose containers all exit with 0 gets phase Succeeded (since 1.27).",
-            because: "The phase is Succeeded: controllers do not see the eviction.".to_owned(),
+            reason: "The phase is Succeeded: controllers do not see the eviction.".to_owned(),
             case: "soft-waits-its-grace",
         })
     }
 
-    fn event_lost(&self) -> Option<Bug> {
+    fn event_lost(&self) -> Option<MatchingBug> {
         let is_evicted = self.status.reason.as_deref() == Some("Evicted");
-        (is_evicted && !self.has_evicted_event && self.has_other_events).then(|| Bug {
+        (is_evicted && !self.has_evicted_event && self.has_other_events).then(|| MatchingBug {
             upstream: Some("kubernetes/kubernetes#132001"),
             about: "The kubelet's event client drops events about a pod after 25 events.",
-            because: "The pod's status is Evicted and the input contains other events of the pod, but no Evicted event."
+            reason: "The pod's status is Evicted and the input contains other events of the pod, but no Evicted event."
                 .to_owned(),
             case: "evicted-event-lost-but-counted",
         })

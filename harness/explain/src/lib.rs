@@ -49,7 +49,9 @@ mod why;
 mod error_texts;
 
 pub use explain::{ExplainError, explain};
-pub use explanation::{Bug, ConsistencyCheck, ContainerKind, ContainerReport, Explanation, PodLevelReport};
+pub use explanation::{
+    ConsistencyCheck, ContainerKind, ContainerReport, Explanation, MatchingBug, PodLevelReport,
+};
 pub use input::{Input, InputError};
 pub use text::{TITLES, amount, render};
 pub use text_encoding::{EncodingError, decode_text};

@@ -17,7 +17,7 @@ const GI: i64 = GIB as i64;
 
 /// Formats an amount of a resource; bytes in Ki or Mi, so that similar amounts remain distinct.
 pub fn amount(value: i64, resource: Resource) -> String {
-    if matches!(resource, Resource::Inodes | Resource::Pids) {
+    if !resource.is_bytes() {
         return format!("{value} {resource}");
     }
     match value.abs() {
@@ -37,8 +37,7 @@ pub(crate) fn printed_amount(quantity: &Quantity, resource: Resource) -> String 
 
 /// Formats an amount that is in no message, in Gi if it has no fraction.
 pub(crate) fn difference(value: i64, resource: Resource) -> String {
-    let is_bytes = !matches!(resource, Resource::Inodes | Resource::Pids);
-    if is_bytes && value > 0 && value % GI == 0 {
+    if resource.is_bytes() && value > 0 && value % GI == 0 {
         return format!("{}Gi", value / GI);
     }
     amount(value, resource)
@@ -102,7 +101,7 @@ impl fmt::Display for Rendered<'_> {
         section(f, consistency, &checks.collect::<Vec<_>>())?;
         let bugs = explanation.bugs.iter().map(|bug| {
             let upstream = bug.upstream.map(|upstream| format!("{upstream}: ")).unwrap_or_default();
-            format!("{upstream}{} {} To reproduce: evictlab run {}", bug.about, bug.because, bug.case)
+            format!("{upstream}{} {} To reproduce: evictlab run {}", bug.about, bug.reason, bug.case)
         });
         section(f, known_bugs, &bugs.collect::<Vec<_>>())?;
         section(f, missing_input, missing)

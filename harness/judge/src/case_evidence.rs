@@ -2,12 +2,11 @@
 
 use std::collections::HashSet;
 
-use evictlab_rules::KubeletVersion;
-use evictlab_rules::invariant::{EvictedEvent, event_time, evicted_events};
 use evictlab_rules::message::is_rejection_message;
 use evictlab_rules::pod::Pod;
 use evictlab_rules::summary::Sample;
 use evictlab_rules::threshold::Threshold;
+use evictlab_rules::{EvictedEvent, KubeletVersion, event_time, evicted_events};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ContainerStatus, PodCondition};
 use serde_json::Value;

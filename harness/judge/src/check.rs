@@ -10,7 +10,7 @@ use crate::case_result::Check;
 use crate::message_diff;
 use crate::termination_time::{TerminationBounds, check_termination_time};
 use crate::verdict::Inconclusive;
-use evictlab_case::{Case, ExpectedApiRejection, KnownBug, Message, Name, Presence, Witness};
+use evictlab_case::{Case, ExpectedApiRejection, ExpectedMessage, KnownBug, Name, Presence, Witness};
 use evictlab_evidence::{ContainerStatusExt, Scope};
 use k8s_openapi::api::core::v1::ContainerStateTerminated;
 
@@ -18,7 +18,7 @@ use k8s_openapi::api::core::v1::ContainerStateTerminated;
 pub(crate) struct Expectation<'a> {
     case: &'a Case,
     evicted: &'a [Name],
-    message: Option<Message>,
+    message: Option<ExpectedMessage>,
     termination: Option<TerminationBounds>,
     bug: Option<&'a KnownBug>,
 }
@@ -78,7 +78,7 @@ impl<'a> Expectation<'a> {
     }
 
     /// Returns the expected message.
-    pub(crate) fn message(&self) -> Option<&Message> {
+    pub(crate) fn message(&self) -> Option<&ExpectedMessage> {
         self.message.as_ref()
     }
 
@@ -210,8 +210,8 @@ fn describe_evicted(pods: &[&PodEvidence<'_>], is_evicted: impl Fn(&PodEvidence<
 }
 
 /// Returns the bug's expected message, completed from that of the case.
-fn inherit(of_bug: &Message, of_case: &Message) -> Message {
-    Message {
+fn inherit(of_bug: &ExpectedMessage, of_case: &ExpectedMessage) -> ExpectedMessage {
+    ExpectedMessage {
         resource: of_bug.resource.or(of_case.resource),
         containers: of_bug.containers.clone().or_else(|| of_case.containers.clone()),
         pod: of_bug.pod.clone().or_else(|| of_case.pod.clone()),

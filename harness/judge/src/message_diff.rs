@@ -6,7 +6,7 @@ use evictlab_rules::message::{EvictionMessage, Offender};
 use similar::TextDiff;
 
 use crate::case_result::Check;
-use evictlab_case::{Message, ResourceAmounts};
+use evictlab_case::{ExpectedMessage, ResourceAmounts};
 
 /// One field of the message.
 struct Field {
@@ -67,7 +67,7 @@ pub(crate) struct MessageComparison {
 }
 
 /// Compares two messages.
-pub(crate) fn compare(expected: &Message, observed: Option<&EvictionMessage>) -> MessageComparison {
+pub(crate) fn compare(expected: &ExpectedMessage, observed: Option<&EvictionMessage>) -> MessageComparison {
     let fields = fields(expected, observed);
     let mut sides = [String::new(), String::new()];
     for field in &fields {
@@ -85,7 +85,7 @@ pub(crate) fn compare(expected: &Message, observed: Option<&EvictionMessage>) ->
     MessageComparison { checks: fields.iter().filter_map(Field::check).collect(), diff }
 }
 
-fn fields(expected: &Message, observed: Option<&EvictionMessage>) -> Vec<Field> {
+fn fields(expected: &ExpectedMessage, observed: Option<&EvictionMessage>) -> Vec<Field> {
     let pressure = observed.and_then(EvictionMessage::node_pressure);
     let resource = pressure.map(|message| message.resource.to_string());
     let mut fields =
@@ -114,7 +114,7 @@ fn fields(expected: &Message, observed: Option<&EvictionMessage>) -> Vec<Field> 
     fields
 }
 
-fn limit_fields(expected: &Message, observed: Option<&EvictionMessage>) -> [Field; 3] {
+fn limit_fields(expected: &ExpectedMessage, observed: Option<&EvictionMessage>) -> [Field; 3] {
     let [mut emptydir, mut pod, mut container] = [None, None, None];
     match observed {
         Some(EvictionMessage::EmptyDirLimit { volume, limit }) => {

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use crate::case_evidence::PodEvidence;
 use crate::case_result::Check;
 use crate::verdict::{Inconclusive, InconclusiveReason};
-use evictlab_case::Duration;
+use evictlab_case::DurationText;
 use evictlab_evidence::ContainerStatusExt;
 use evictlab_rules::summary::Sample;
 
@@ -16,14 +16,14 @@ const STATISTICS_AGE: f64 = 2.0;
 #[derive(Clone, Copy)]
 pub(crate) struct TerminationBounds {
     /// Lower bound (`killed-after`).
-    pub(crate) after: Option<Duration>,
+    pub(crate) after: Option<DurationText>,
     /// Upper bound (`killed-within`).
-    pub(crate) within: Option<Duration>,
+    pub(crate) within: Option<DurationText>,
 }
 
 impl TerminationBounds {
     /// Returns the bounds, if at least one is stated.
-    pub(crate) fn new(after: Option<Duration>, within: Option<Duration>) -> Option<Self> {
+    pub(crate) fn new(after: Option<DurationText>, within: Option<DurationText>) -> Option<Self> {
         (after.is_some() || within.is_some()).then_some(Self { after, within })
     }
 

@@ -38,7 +38,7 @@ use crate::run_dir::{RunDir, write_file};
 use crate::run_event::{CaseInfo, FlakyResult};
 use crate::run_state::{Cluster, Creation, Deletion, EndedCase, RunState};
 use crate::sink::{Report, ReportError};
-use crate::text::count;
+use crate::text::{count_noun, first_line};
 use evictlab_judge::{CaseResult, Verdict};
 
 /// Writes the file at the end of the run.
@@ -162,8 +162,7 @@ fn case_status(state: &RunState, ended: &EndedCase) -> TestCaseStatus {
     };
     markdown::write_case_details(&mut description, state.case_info(&ended.id), ended);
     // XML parsers turn line breaks in attributes into spaces; the description has all lines.
-    let message = message.lines().next().unwrap_or_default();
-    status.set_type(kind).set_message(message).set_description(description.trim());
+    status.set_type(kind).set_message(first_line(&message)).set_description(description.trim());
     status
 }
 
@@ -174,7 +173,7 @@ fn flaky_runs(result: &CaseResult) -> TestCaseStatus {
         let mut rerun = TestRerun::new(NonSuccessKind::Error);
         let reason = earlier.inconclusive_reason.map(|reason| format!(".{reason}")).unwrap_or_default();
         rerun.set_type(format!("{}{reason}", earlier.verdict));
-        rerun.set_message(earlier.why.lines().next().unwrap_or_default());
+        rerun.set_message(first_line(&earlier.why));
         status.add_rerun(rerun);
     }
     status
@@ -267,7 +266,7 @@ fn run_row(state: &RunState, cluster: &Cluster) -> TestCase {
         0 if state.interrupted > 0 => skipped_status("run interrupted"),
         0 => TestCaseStatus::success(),
         _ => {
-            let mut status = error_status(&format!("{} in the harness", count(errors.len(), "error")));
+            let mut status = error_status(&format!("{} in the harness", count_noun(errors.len(), "error")));
             status.set_description(errors.join("\n"));
             status
         }

@@ -3,7 +3,7 @@
 use unicode_width::UnicodeWidthStr;
 
 use crate::run_state::RunState;
-use crate::text::{count, inert_markdown, marked_ranges};
+use crate::text::{count_noun, inert_markdown, marked_ranges};
 use evictlab_judge::Verdict;
 
 /// Prefix of the issues that a terminal shows by their number alone.
@@ -84,7 +84,7 @@ impl ObservedBug<'_> {
         let name = if has_issue { name } else { WITHOUT_ISSUE };
         let mut line = self.render(state, name);
         if line.width() > columns && self.cases.len() > 1 {
-            let others = count(self.cases.len() - 1, "other case");
+            let others = count_noun(self.cases.len() - 1, "other case");
             line = self.render_with(state, name, &format!("{} and {others}", self.cases[0]));
         }
         if !has_issue {
@@ -132,7 +132,7 @@ impl ObservedBug<'_> {
         };
         let kubelets = state.run.iter().flat_map(|run| &run.kubelets).filter(has_run);
         let marked = kubelets.map(|label| (state.row_name(label), self.kubelets.contains(&label.as_str())));
-        format!("{}, {}", marked_ranges(marked), count(self.kubelets.len(), "kubelet"))
+        format!("{}, {}", marked_ranges(marked), count_noun(self.kubelets.len(), "kubelet"))
     }
 }
 

@@ -9,7 +9,7 @@ use crate::repro_command::write_repro_commands;
 use crate::run_dir::RunDir;
 use crate::run_event::{CaseId, CaseInfo, Model};
 use crate::run_state::{EndedCase, RunState};
-use crate::text::{code_block, count, duration, inert_markdown, markdown_code, markdown_table};
+use crate::text::{code_block, count_noun, duration, inert_markdown, markdown_code, markdown_table};
 use evictlab_evidence::Observations;
 use evictlab_judge::{Check, Verdict};
 
@@ -33,7 +33,7 @@ pub(crate) fn write_identical_attempts(text: &mut String, first: &EndedCase, oth
     };
     if !others.is_empty() {
         let names: Vec<String> = others.iter().map(name).collect();
-        let more = count(others.len(), "other attempt");
+        let more = count_noun(others.len(), "other attempt");
         let _ = writeln!(text, "\nSame result in {more}: {}.", names.join(", "));
     }
 }

@@ -5,7 +5,7 @@ use comfy_table::{Table, presets};
 use crate::run_event::CaseInfo;
 use crate::run_state::{EndedCase, RunStart, RunState};
 use crate::symbols::{self, NOT_RUN, symbol};
-use crate::text::{count, duration, markdown_cell, truncate};
+use crate::text::{count_noun, duration, markdown_cell, truncate};
 use evictlab_judge::Verdict;
 use unicode_width::UnicodeWidthStr;
 
@@ -77,7 +77,7 @@ fn compact_matrix(state: &RunState, run: &RunStart, columns: usize) -> String {
         table.add_row([truncate(&markdown_cell(&info.suite_and_case()), width), symbols.clone()]);
         shown.push_str(&symbols);
     }
-    let cases = count(passed, "case");
+    let cases = count_noun(passed, "case");
     let (table, key) = (table.trim_fmt(), &labels.key);
     match (shown.is_empty(), passed) {
         (true, _) => format!("{cases} passed on every kubelet\n"),

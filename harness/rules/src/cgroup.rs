@@ -7,11 +7,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A version of the control groups of Linux.
-// The name in schemas of case files, which editors may have stored.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
+// Published schemas of case files use this name.
 #[schemars(rename = "Cgroup")]
 pub enum CgroupVersion {
     /// Version 1.
@@ -45,6 +45,7 @@ impl fmt::Display for CgroupVersion {
 impl FromStr for CgroupVersion {
     type Err = CgroupVersionError;
 
+    /// Parses `v1` or `v2`, also without the `v`.
     fn from_str(text: &str) -> Result<Self, CgroupVersionError> {
         match text {
             "v1" | "1" => Ok(Self::V1),

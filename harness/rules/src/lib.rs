@@ -82,6 +82,7 @@
 #![deny(unreachable_pub)]
 
 mod cgroup;
+mod evicted_event;
 mod go_duration;
 pub mod invariant;
 pub mod message;
@@ -96,5 +97,6 @@ mod version;
 mod error_texts;
 
 pub use cgroup::{CgroupVersion, CgroupVersionError};
+pub use evicted_event::{EvictedEvent, event_time, evicted_events};
 pub use go_duration::{GoDurationError, format_go_duration, parse_go_duration};
 pub use version::{KubeletVersion, VersionError};

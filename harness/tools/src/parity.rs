@@ -14,7 +14,7 @@ use evictlab_cluster::{
 };
 use evictlab_embedded::OptionsError;
 use evictlab_report::clock::Clock;
-use evictlab_report::text::count;
+use evictlab_report::text::count_noun;
 use evictlab_report::{
     CollectedResult, ComparedCase, KubeletParity, KubeletResults, Reports, VerdictCollector, parity,
 };
@@ -106,7 +106,7 @@ impl ModelRun<'_> {
         let names: Vec<&str> = real.iter().map(|results| results.kubelet.as_str()).collect();
         (self.progress)(&format!(
             "running {} on modelled {} with cgroup {cgroup}",
-            count(cases.len(), "case"),
+            count_noun(cases.len(), "case"),
             names.join(", ")
         ));
         let clock = Clock::model();

@@ -19,8 +19,8 @@ pub(crate) struct PathProblem {
     pub(crate) word: Option<String>,
 }
 
-/// A pod of the case, with the names of its containers and volumes.
-pub(crate) struct Pod {
+/// Names of a pod of the case, its containers and its volumes.
+pub(crate) struct PodNames {
     pub(crate) name: String,
     pub(crate) containers: BTreeSet<String>,
     pub(crate) volumes: BTreeSet<String>,
@@ -29,7 +29,7 @@ pub(crate) struct Pod {
 /// Collects the problems of a case.
 pub(crate) struct Checker<'a> {
     pub(crate) case: &'a Case,
-    pub(crate) pods: Vec<Pod>,
+    pub(crate) pods: Vec<PodNames>,
     pub(crate) findings: Vec<PathProblem>,
 }
 

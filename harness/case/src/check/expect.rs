@@ -6,8 +6,8 @@ use std::ops::RangeInclusive;
 use evictlab_rules::threshold::Resource;
 use evictlab_rules::{CgroupVersion, KubeletVersion};
 
-use super::checker::{Checker, Pod, join};
-use crate::expect::Message;
+use super::checker::{Checker, PodNames, join};
+use crate::expect::ExpectedMessage;
 use crate::positions::PathSegment;
 use crate::problem::did_you_mean;
 use crate::schema::KnownBug;
@@ -21,7 +21,7 @@ impl Checker<'_> {
     /// Checks that the expectation states anything that can fail.
     fn check_can_fail(&mut self) {
         let expect = &self.case.expect;
-        let is_checked = |pod: &Pod| !expect.may_be_evicted.iter().any(|name| *name == *pod.name);
+        let is_checked = |pod: &PodNames| !expect.may_be_evicted.iter().any(|name| *name == *pod.name);
         let checks_evictions = expect.evicted.is_stated() && self.pods.iter().any(is_checked);
         if expect.has_only_evictions() && !checks_evictions {
             let note =
@@ -168,7 +168,7 @@ impl Checker<'_> {
 
     /// Checks that the content of a message fits the pressure of the case, and the containers and
     /// volumes of `pod`, the first evicted pod.
-    fn check_message(&mut self, path: &[PathSegment], message: &Message, pod: Option<&Name>) {
+    fn check_message(&mut self, path: &[PathSegment], message: &ExpectedMessage, pod: Option<&Name>) {
         let Some(pod) = pod else {
             return self.report(path, "`message` needs an eviction, but `evicted` is empty", "");
         };

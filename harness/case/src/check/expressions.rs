@@ -6,15 +6,17 @@ use evictlab_api_types::ApiType;
 use serde_json::{Map, Value};
 
 use super::checker::Checker;
-use crate::expression::{Expression, KeysRead, ObjectTypes};
+use crate::case_name::case_name;
+use crate::expression::{Expression, KeysRead, ObjectTypes, Variable};
 use crate::kubelet_metrics::{UnknownMetric, unknown_metric};
-use crate::located_pod_specs::case_name;
+use crate::manifest_types::has_kind;
 use crate::positions::PathSegment;
 use crate::problem::did_you_mean;
 use crate::words::list_names;
 
 /// Variables that are maps by the name of a pod.
-const BY_POD: [&str; 5] = ["pods", "created", "history", "logs", "stats"];
+const BY_POD: [Variable; 5] =
+    [Variable::Pods, Variable::Created, Variable::History, Variable::Logs, Variable::Stats];
 
 /// Fields whose expressions are conditions.
 const CONDITIONS: [&str; 3] = ["until", "trigger", "when"];
@@ -28,10 +30,8 @@ impl Checker<'_> {
         let answers: BTreeSet<&str> =
             case.steps.iter().filter_map(|step| step.answer.as_ref()).map(|name| name.as_str()).collect();
         let manifests: Vec<&Map<String, Value>> = case.objects.iter().chain(case.created_objects()).collect();
-        let is_kind =
-            |object: &Map<String, Value>, kind: &str| object.get("kind").is_some_and(|other| other == kind);
         let objects: BTreeSet<&str> = manifests.iter().filter_map(|object| case_name(object)).collect();
-        let of_objects = manifests.iter().filter(|object| is_kind(object, "Pod"));
+        let of_objects = manifests.iter().filter(|object| has_kind(object, "Pod"));
         let pods: BTreeSet<&str> = case
             .pods
             .iter()
@@ -40,7 +40,7 @@ impl Checker<'_> {
             .filter_map(case_name)
             .collect();
         // Pods of a StatefulSet, such as `web-0`, are valid names, but are not in the manifests.
-        let has_stateful_set = manifests.iter().any(|object| is_kind(object, "StatefulSet"));
+        let has_stateful_set = manifests.iter().any(|object| has_kind(object, "StatefulSet"));
         let types: ObjectTypes<'_> = manifests
             .iter()
             .filter_map(|object| Some((case_name(object)?, ApiType::of_kind(object.get("kind")?.as_str()?)?)))
@@ -53,15 +53,15 @@ impl Checker<'_> {
             self.check_condition(&path, expression);
             self.check_fields(&path, expression, &types);
             self.check_metrics(&path, expression);
-            self.check_keys(&path, expression, "answers", "answer", &answers);
-            self.check_keys(&path, expression, "objects", "object", &objects);
+            self.check_keys(&path, expression, Variable::Answers, "answer", &answers);
+            self.check_keys(&path, expression, Variable::Objects, "object", &objects);
             for variable in BY_POD.into_iter().filter(|_| !has_stateful_set) {
                 self.check_keys(&path, expression, variable, "pod", &pods);
             }
         }
     }
 
-    /// Checks that a condition can be `true`.
+    /// Checks that the value of a condition can be a boolean.
     fn check_condition(&mut self, path: &[PathSegment], expression: &Expression) {
         let Some(PathSegment::Key(field)) = path.last() else { return };
         if CONDITIONS.contains(&field.as_str()) && expression.is_never_boolean() {
@@ -72,19 +72,19 @@ impl Checker<'_> {
 
     fn check_fields(&mut self, path: &[PathSegment], expression: &Expression, objects: &ObjectTypes<'_>) {
         for field in expression.unknown_fields(objects) {
-            let all = || format!("fields: {}", field.known.join(", "));
-            let note = did_you_mean(&field.name, field.known.iter().copied()).unwrap_or_else(all);
+            let all = || format!("fields: {}", field.valid_fields.join(", "));
+            let note = did_you_mean(&field.name, field.valid_fields.iter().copied()).unwrap_or_else(all);
             self.report_word(
                 path,
                 &field.name,
-                format!("`{}` has no field `{}`", field.of, field.name),
+                format!("`{}` has no field `{}`", field.object, field.name),
                 note,
             );
         }
     }
 
     fn check_metrics(&mut self, path: &[PathSegment], expression: &Expression) {
-        let KeysRead::Keys(read) = expression.keys_read("metrics") else { return };
+        let KeysRead::Keys(read) = expression.keys_read(Variable::Metrics) else { return };
         for name in &read {
             if let Some(UnknownMetric { nearest }) = unknown_metric(name) {
                 let note = nearest.map_or_else(String::new, |near| format!("did you mean `{near}`?"));
@@ -97,7 +97,7 @@ impl Checker<'_> {
         &mut self,
         path: &[PathSegment],
         expression: &Expression,
-        variable: &str,
+        variable: Variable,
         kind: &str,
         known: &BTreeSet<&str>,
     ) {

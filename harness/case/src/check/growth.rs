@@ -9,14 +9,14 @@ use super::checker::Checker;
 use crate::action::Action;
 use crate::manifest_types::containers_of;
 use crate::positions::PathSegment;
-use crate::pressure::PressureMechanism;
+use crate::pressure::{GROWTH_VARIABLES, PressureMechanism};
 use crate::schema::Case;
 use crate::yaml_path;
 
 /// A growth variable: the harness sets them in the containers of a case with pressure.
 static GROWTH_VARIABLE: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"\$[({]?(STEP|PAUSE|TOTAL|STEPS|STEP_BYTES|PAUSE_SECONDS|TOTAL_BYTES)\b")
-        .expect("the pattern is valid")
+    let names = GROWTH_VARIABLES.join("|");
+    Regex::new(&format!(r"\$[({{]?({names})\b")).expect("the pattern is valid")
 });
 
 impl Checker<'_> {

@@ -5,7 +5,7 @@ use evictlab_rules::quantity::Quantity;
 use serde_json::{Map, Value};
 
 use super::checker::{Checker, join};
-use crate::located_pod_specs::case_name;
+use crate::case_name::case_name;
 use crate::positions::PathSegment;
 use crate::problem::did_you_mean;
 use crate::serde_words::api_error;

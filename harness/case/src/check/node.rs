@@ -6,13 +6,10 @@ use evictlab_rules::quantity::{GIB, Quantity};
 
 use super::checker::Checker;
 use crate::action::NodeChange;
+use crate::domain::DOMAIN_PREFIX;
 use crate::node_setup::FileSystems;
 use crate::positions::PathSegment;
 use crate::yaml_path;
-
-/// Prefix of the names of everything that evictlab adds to a node: labels, annotations, taints and
-/// extended resources.
-pub const NAME_PREFIX: &str = "evictlab.dev/";
 
 /// Least memory of a node, in bytes.
 const LEAST_NODE_MEMORY: i64 = 64 << 20;
@@ -34,7 +31,7 @@ const IMAGEFS_INODES: RangeInclusive<u64> = 32 << 10..=512 << 10;
 
 impl Checker<'_> {
     /// Checks the sizes of the node, and that capacities and taints have the prefix
-    /// [`NAME_PREFIX`], by which they are found and removed.
+    /// [`DOMAIN_PREFIX`], by which they are found and removed.
     pub(crate) fn check_node(&mut self) {
         for name in self.case.node.capacity.keys() {
             self.check_domain(yaml_path!["node", "capacity", name.as_str()], name);
@@ -45,7 +42,7 @@ impl Checker<'_> {
             self.report(
                 yaml_path!["node", "memory"],
                 format!("a node cannot run with {memory} of memory"),
-                format!("state at least {}", format_bytes(LEAST_NODE_MEMORY)),
+                format!("state at least {}", Quantity::from_bytes(LEAST_NODE_MEMORY)),
             );
         }
         if let Some(file_systems) = &self.case.node.file_systems {
@@ -54,12 +51,12 @@ impl Checker<'_> {
         if let Some(size) = self.case.node.huge_pages.as_ref().map(|size| size.quantity().value())
             && !(HUGE_PAGES_RANGE.contains(&size) && size % HUGE_PAGE_SIZE == 0)
         {
-            let page = format_bytes(HUGE_PAGE_SIZE);
+            let page = Quantity::from_bytes(HUGE_PAGE_SIZE);
             self.report(
                 yaml_path!["node", "huge-pages"],
                 format!(
                     "huge pages are not a multiple of {page} up to {}",
-                    format_bytes(*HUGE_PAGES_RANGE.end())
+                    Quantity::from_bytes(*HUGE_PAGES_RANGE.end())
                 ),
                 format!("state {}, in multiples of {page}", format_range(&HUGE_PAGES_RANGE)),
             );
@@ -108,8 +105,8 @@ impl Checker<'_> {
     }
 
     fn check_domain(&mut self, path: &[PathSegment], name: &str) {
-        if !name.starts_with(NAME_PREFIX) {
-            let note = format!("it must begin with {NAME_PREFIX}");
+        if !name.starts_with(DOMAIN_PREFIX) {
+            let note = format!("it must begin with {DOMAIN_PREFIX}");
             self.report(
                 path,
                 format!("`{name}` is outside of the domain of evictlab and would not be removed"),
@@ -121,11 +118,7 @@ impl Checker<'_> {
 
 /// Formats a range of sizes: `2Gi to 64Gi`.
 fn format_range(range: &RangeInclusive<i64>) -> String {
-    format!("{} to {}", format_bytes(*range.start()), format_bytes(*range.end()))
-}
-
-fn format_bytes(bytes: i64) -> String {
-    Quantity::from_bytes(bytes).to_string()
+    format!("{} to {}", Quantity::from_bytes(*range.start()), Quantity::from_bytes(*range.end()))
 }
 
 #[cfg(test)]

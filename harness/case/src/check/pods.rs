@@ -4,14 +4,15 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::checker::{Checker, Pod, item_names, join};
-use crate::located_pod_specs::case_name;
-use crate::manifest_types::{CONTAINER_LISTS, containers_of};
+use super::checker::{Checker, PodNames, item_names, join};
+use crate::case_name::case_name;
+use crate::manifest_types::{CONTAINER_LISTS, containers_of, has_kind};
 use crate::positions::PathSegment;
 use crate::values::Name;
 use crate::yaml_path;
 
 impl Checker<'_> {
+    /// Checks the names of the case's pods and containers, and collects them for the other checks.
     pub(crate) fn check_pods(&mut self) {
         let case = self.case;
         let creates_pod = case.created_objects().next().is_some();
@@ -28,33 +29,19 @@ impl Checker<'_> {
                     );
                 }
             }
-            let name = self.check_pod_name(at, manifest);
-            let containers = self.check_containers(at, manifest);
-            let volumes = item_names(manifest.get("spec").and_then(|spec| spec.get("volumes")))
-                .map(str::to_owned)
-                .collect();
-            if let Some(name) = name {
-                self.pods.push(Pod { name, containers, volumes });
-            }
+            self.check_pod_name(at, manifest);
+            self.check_containers(at, manifest);
+            self.pods.extend(pod_names(manifest));
         }
-        let created = case.created_objects();
-        for manifest in created.filter(|manifest| manifest.get("kind").is_some_and(|kind| kind == "Pod")) {
-            let name = case_name(manifest);
-            let spec = manifest.get("spec").and_then(Value::as_object);
-            let containers = spec.into_iter().flat_map(containers_of);
-            let containers =
-                containers.filter_map(|(_, _, container)| Some(container.get("name")?.as_str()?.to_owned()));
-            let containers = containers.collect();
-            let volumes = item_names(spec.and_then(|spec| spec.get("volumes"))).map(str::to_owned).collect();
-            self.pods.extend(name.map(|name| Pod { name: name.to_owned(), containers, volumes }));
-        }
+        let created = case.created_objects().filter(|manifest| has_kind(manifest, "Pod"));
+        self.pods.extend(created.filter_map(pod_names));
     }
 
-    fn check_pod_name(&mut self, at: usize, manifest: &Map<String, Value>) -> Option<String> {
+    fn check_pod_name(&mut self, at: usize, manifest: &Map<String, Value>) {
         let Some(name) = case_name(manifest) else {
             let note = "state `name`, or `generateName` for a name that the API server completes";
             self.report(yaml_path!["pods", at, "metadata"], "the pod has no `metadata.name`", note);
-            return None;
+            return;
         };
         let stated =
             |field: &str| manifest.get("metadata").is_some_and(|metadata| metadata.get(field).is_some());
@@ -69,10 +56,9 @@ impl Checker<'_> {
         } else if self.pods.iter().any(|pod| pod.name == name) {
             self.report(path, format!("two pods are named `{name}`"), "");
         }
-        Some(name.to_owned())
     }
 
-    fn check_containers(&mut self, at: usize, manifest: &Map<String, Value>) -> BTreeSet<String> {
+    fn check_containers(&mut self, at: usize, manifest: &Map<String, Value>) {
         let mut names = BTreeSet::new();
         let spec = manifest.get("spec");
         let empty = vec![];
@@ -90,7 +76,6 @@ impl Checker<'_> {
                 self.add_container(&mut names, path, container.get("name"));
             }
         }
-        names
     }
 
     fn add_container(&mut self, names: &mut BTreeSet<String>, path: &[PathSegment], name: Option<&Value>) {
@@ -121,6 +106,18 @@ impl Checker<'_> {
             self.pods[pod].containers = names;
         }
     }
+}
+
+/// Returns the names of a pod, its containers and its volumes; `None` if the pod has no name.
+fn pod_names(manifest: &Map<String, Value>) -> Option<PodNames> {
+    let name = case_name(manifest)?.to_owned();
+    let spec = manifest.get("spec").and_then(Value::as_object);
+    let containers = spec.into_iter().flat_map(containers_of);
+    let containers = containers
+        .filter_map(|(_, _, container)| Some(container.get("name")?.as_str()?.to_owned()))
+        .collect();
+    let volumes = item_names(spec.and_then(|spec| spec.get("volumes"))).map(str::to_owned).collect();
+    Some(PodNames { name, containers, volumes })
 }
 
 #[cfg(test)]

@@ -4,7 +4,8 @@ use serde_json::{Map, Value};
 
 use super::checker::Checker;
 use crate::action::{Action, ApiRequest, ContainerCommand, NodeChange, Resize};
-use crate::located_pod_specs::case_name;
+use crate::case_name::case_name;
+use crate::manifest_types::has_kind;
 use crate::object_name::{EXPIRY_NAME, ObjectKind, ObjectName, QUOTA_NAME};
 use crate::positions::PathSegment;
 use crate::problem::did_you_mean;
@@ -115,7 +116,7 @@ impl Checker<'_> {
         existing: &[&Map<String, Value>],
     ) {
         let kind = object.kind.to_string();
-        let of_kind = existing.iter().filter(|one| one.get("kind").is_some_and(|other| *other == *kind));
+        let of_kind = existing.iter().filter(|one| has_kind(one, &kind));
         let names: Vec<&str> = of_kind.filter_map(|one| case_name(one)).collect();
         if names.contains(&object.name.as_str()) {
             return;

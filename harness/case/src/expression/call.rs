@@ -4,6 +4,9 @@ use cel::ExecutionError;
 use cel::common::types::CelString;
 use cel::common::value::{CowVal, Val};
 
+/// A CEL value that may borrow its strings.
+pub type CelValue<'v> = Box<dyn Val + 'v>;
+
 /// Arguments of a call. They may borrow values for `'b`, whose strings are borrowed for `'v`.
 pub(super) type Arguments<'b, 'v> = Vec<CowVal<'b, 'v>>;
 

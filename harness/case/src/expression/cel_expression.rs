@@ -17,6 +17,7 @@ use super::program::{KeysRead, Program};
 use super::shape::ObjectTypes;
 use super::syntax_error;
 use super::unknown_fields::UnknownField;
+use super::variable::Variable;
 use crate::did_you_mean;
 
 /// An expression in CEL (<https://cel.dev>), such as `pods.hog.status.reason`.
@@ -33,34 +34,8 @@ pub struct Expression {
 #[derive(Clone)]
 struct Compiled {
     program: Program,
-    variables: Vec<&'static str>,
+    variables: Vec<Variable>,
 }
-
-/// The variables. `cases/README.md` describes them.
-pub const VARIABLES: [&str; 22] = [
-    "answers",
-    "cgroup",
-    "configz",
-    "counted",
-    "created",
-    "events",
-    "evictions",
-    "history",
-    "kubelet",
-    "kubeletLog",
-    "logs",
-    "metrics",
-    "minor",
-    "node",
-    "nodeHistory",
-    "objects",
-    "podList",
-    "pods",
-    "samples",
-    "stats",
-    "summaryBefore",
-    "t",
-];
 
 impl Expression {
     /// Returns the text.
@@ -68,7 +43,7 @@ impl Expression {
         &self.text
     }
 
-    /// Compiles the expression, unless it is compiled.
+    /// Compiles the expression, unless it is already compiled.
     ///
     /// # Errors
     /// [`ExpressionError::Syntax`], [`ExpressionError::Unknown`] or [`ExpressionError::TooLong`].
@@ -100,14 +75,9 @@ impl Expression {
         }
     }
 
-    /// Returns whether the expression reads the variable.
-    pub fn references(&self, variable: &str) -> bool {
-        self.variables().contains(&variable)
-    }
-
-    /// Returns the variables that the expression reads; none if it cannot be compiled.
-    pub fn variables(&self) -> &[&'static str] {
-        self.compiled().map(|compiled| compiled.variables.as_slice()).unwrap_or_default()
+    /// Returns whether the expression reads the variable; false if it cannot be compiled.
+    pub fn references(&self, variable: Variable) -> bool {
+        self.compiled().is_ok_and(|compiled| compiled.variables.contains(&variable))
     }
 
     /// Returns the fields that the expression reads and that cannot exist, such as `spec.contaners`
@@ -129,16 +99,16 @@ impl Expression {
 
     /// Returns the keys of a map variable, such as `objects`, that the expression reads; none if it
     /// cannot be compiled.
-    pub fn keys_read(&self, variable: &str) -> KeysRead {
-        self.keys_read_at(&[variable])
+    pub fn keys_read(&self, variable: Variable) -> KeysRead {
+        self.keys_read_at(&[variable.as_str()])
     }
 
     /// Returns the keys that the expression reads of a map in a map variable, such as
     /// `logs.web`.
-    pub fn keys_read_of(&self, variable: &str, key: &str) -> KeysRead {
+    pub fn keys_read_of(&self, variable: Variable, key: &str) -> KeysRead {
         match self.keys_read(variable) {
             KeysRead::All => KeysRead::All,
-            KeysRead::Keys(_) => self.keys_read_at(&[variable, key]),
+            KeysRead::Keys(_) => self.keys_read_at(&[variable.as_str(), key]),
         }
     }
 
@@ -184,7 +154,8 @@ fn compile(text: &str) -> Result<Compiled, ExpressionError> {
     })?;
     check_names(&program)?;
     let references = program.references();
-    let variables = VARIABLES.into_iter().filter(|name| references.has_variable(name)).collect();
+    let variables =
+        Variable::ALL.into_iter().filter(|variable| references.has_variable(variable.as_str())).collect();
     drop(references);
     Ok(Compiled { program: Program::new(program.expression()), variables })
 }
@@ -192,8 +163,8 @@ fn compile(text: &str) -> Result<Compiled, ExpressionError> {
 /// Checks that all variables and functions of a program exist.
 fn check_names(program: &cel::Program) -> Result<(), ExpressionError> {
     let variables = free_variables(program.expression());
-    if let Some(name) = variables.iter().find(|name| !VARIABLES.contains(name)) {
-        return Err(unknown("variable", name, &VARIABLES));
+    if let Some(name) = variables.iter().find(|name| Variable::from_name(name).is_none()) {
+        return Err(unknown("variable", name, &Variable::ALL.map(Variable::as_str)));
     }
     let references = program.references();
     // Operators are functions with names such as `_+_`, `!_`, `@not_strictly_false`.
@@ -499,7 +470,7 @@ mod tests {
 
     #[test]
     fn keys_that_an_expression_reads() {
-        let keys = |text: &str| text.parse::<Expression>().unwrap().keys_read("objects");
+        let keys = |text: &str| text.parse::<Expression>().unwrap().keys_read(Variable::Objects);
         let named = |names: &[&str]| KeysRead::Keys(names.iter().map(|name| (*name).to_owned()).collect());
         assert_eq!(
             keys("objects.web.status.replicas + objects['db'].status.replicas"),
@@ -512,7 +483,7 @@ mod tests {
 
     #[test]
     fn keys_of_a_map_in_a_variable_that_an_expression_reads() {
-        let keys = |text: &str| text.parse::<Expression>().unwrap().keys_read_of("logs", "web");
+        let keys = |text: &str| text.parse::<Expression>().unwrap().keys_read_of(Variable::Logs, "web");
         let named = |names: &[&str]| KeysRead::Keys(names.iter().map(|name| (*name).to_owned()).collect());
         let rows = [
             ("logs.web.el1 + logs['web']['el-debug']", named(&["el1", "el-debug"])),

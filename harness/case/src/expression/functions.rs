@@ -1,26 +1,23 @@
 //! Functions of evictlab for CEL expressions.
 
-use std::cell::Cell;
 use std::sync::{Arc, LazyLock};
 
 use cel::common::types::{
-    CelBool, CelDouble, CelInt, CelList, CelMap, CelMapKey, CelNull, CelString, DYN_TYPE, STRING_TYPE, Type,
+    CelBool, CelDouble, CelInt, CelList, CelMap, CelMapKey, CelNull, DYN_TYPE, STRING_TYPE, Type,
 };
 use cel::common::value::{CowVal, Val};
 use cel::{DeclarationError, Env, ExecutionError};
 use evictlab_rules::message::{EVICTED_REASON, is_rejection_message};
 use evictlab_rules::quantity::Quantity;
 
-use super::call::{Arguments, FunctionResult, as_text, function_error};
+use super::call::{Arguments, CelValue, FunctionResult, as_text, function_error};
+use super::concatenation::{CONCAT_HOOK, record_concatenation};
 use super::matches::{MATCHES, matches};
 
 /// Fields of a pod's `status` with container statuses: init containers, regular ones, ephemeral
 /// ones.
 pub const CONTAINER_STATUS_FIELDS: [&str; 3] =
     ["initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"];
-
-/// A CEL value that may borrow its strings.
-type CelValue<'v> = Box<dyn Val + 'v>;
 
 /// A function of evictlab.
 struct Function {
@@ -106,10 +103,6 @@ const BUILT_IN: [(&str, bool); 18] = [
     ("uint", false),
 ];
 
-/// Function that each `+` of a program passes its result through ([`measure_concatenation`]).
-/// Expressions cannot call it, because its name is not an identifier.
-pub(super) const CONCAT_HOOK: &str = "@concatenation";
-
 /// CEL with the functions, the hook, and `matches` with limits.
 pub(crate) static ENVIRONMENT: LazyLock<Result<Arc<Env>, DeclarationError>> = LazyLock::new(|| {
     let mut env = Env::stdlib();
@@ -135,37 +128,6 @@ pub(super) fn function_names() -> impl Iterator<Item = &'static str> {
 /// Returns whether a function or macro has this name, and its value is not a boolean.
 pub(super) fn is_not_boolean(function: &str) -> bool {
     functions().any(|(name, returns_boolean)| name == function && !returns_boolean)
-}
-
-/// Maximum total size of the strings (bytes) and lists (items) that the operators `+` of one
-/// evaluation produce.
-pub(super) const MAX_CONCAT_SIZE: u64 = 16 << 20;
-
-thread_local! {
-    /// Total size of the strings (bytes) and lists (items) that `+` has produced in the present
-    /// evaluation. CEL passes no context to functions.
-    static CONCAT_SIZE: Cell<u64> = const { Cell::new(0) };
-}
-
-/// Runs an evaluation. Returns its result, and the total size of the strings (bytes) and lists
-/// (items) that `+` produced.
-pub(super) fn measure_concatenation<T>(evaluate: impl FnOnce() -> T) -> (T, u64) {
-    CONCAT_SIZE.set(0);
-    let result = evaluate();
-    (result, CONCAT_SIZE.get())
-}
-
-/// Returns its only argument, and adds the size of a string or list to the total size.
-fn record_concatenation<'b, 'v>(mut arguments: Arguments<'b, 'v>) -> FunctionResult<'b, 'v> {
-    let value = arguments.remove(0);
-    let text = value.downcast_ref::<CelString<'_>>().map(|text| text.inner().len());
-    let list = value.downcast_ref::<CelList<'_>>().map(|list| list.inner().len());
-    let size = CONCAT_SIZE.get() + text.or(list).unwrap_or_default() as u64;
-    CONCAT_SIZE.set(size);
-    if size > MAX_CONCAT_SIZE {
-        return Err(function_error("+", "its texts and lists are too long".to_owned()));
-    }
-    Ok(value)
 }
 
 fn quantity<'b, 'v>(arguments: Arguments<'b, 'v>) -> FunctionResult<'b, 'v> {

@@ -20,7 +20,7 @@ const MAX_PATTERNS: u32 = 100;
 /// Maximum size of a compiled pattern, and of the states that a search adds to it, in bytes.
 const MAX_PATTERN_SIZE: usize = 1 << 20;
 /// Maximum number of patterns that are kept for the next evaluation.
-const MAX_KEPT: usize = 100;
+const MAX_CACHED_PATTERNS: usize = 100;
 
 /// Cost of the calls of one evaluation.
 #[derive(Clone, Copy, Default)]
@@ -30,7 +30,7 @@ pub(super) struct MatchCost {
 }
 
 impl MatchCost {
-    /// Describes the limit that the evaluation exceeded.
+    /// Describes the limit that the evaluation exceeded, if any.
     pub(super) fn exceeded(self) -> Option<String> {
         if self.searched > MAX_SEARCHED {
             return Some(format!("`matches` searches more than {MAX_SEARCHED} bytes of text"));
@@ -39,21 +39,20 @@ impl MatchCost {
     }
 }
 
-/// A pattern, and when it was used.
-struct Pattern {
-    /// The compiled pattern, or why it is not valid.
-    compiled: Result<Regex, String>,
+/// A compiled pattern, and when it was used.
+struct CachedPattern {
+    compiled: Result<Regex, regex::Error>,
     /// Number of the last evaluation that used the pattern.
     evaluation: u64,
 }
 
 thread_local! {
-    /// Cost in the present evaluation. CEL passes no context to functions.
+    /// Cost in the current evaluation. CEL passes no context to functions.
     static COST: Cell<MatchCost> = const { Cell::new(MatchCost { searched: 0, patterns: 0 }) };
-    /// Number of the present evaluation.
+    /// Number of the current evaluation.
     static EVALUATION: Cell<u64> = const { Cell::new(0) };
     /// Patterns of this evaluation and of earlier ones, by their text.
-    static PATTERNS: RefCell<HashMap<String, Pattern>> = RefCell::default();
+    static PATTERNS: RefCell<HashMap<String, CachedPattern>> = RefCell::default();
 }
 
 /// Runs an evaluation. Returns its result and the cost of its calls of `matches`.
@@ -62,7 +61,7 @@ pub(super) fn measure_matches<T>(evaluate: impl FnOnce() -> T) -> (T, MatchCost)
     EVALUATION.set(EVALUATION.get() + 1);
     // Not within an evaluation: it would count its patterns twice.
     PATTERNS.with_borrow_mut(|patterns| {
-        if patterns.len() > MAX_KEPT {
+        if patterns.len() > MAX_CACHED_PATTERNS {
             patterns.clear();
         }
     });
@@ -74,43 +73,44 @@ pub(super) fn measure_matches<T>(evaluate: impl FnOnce() -> T) -> (T, MatchCost)
 pub(super) fn matches<'b, 'v>(arguments: Arguments<'b, 'v>) -> FunctionResult<'b, 'v> {
     let text = as_text(arguments.first().map(|text| &**text)).unwrap_or_default();
     let pattern = as_text(arguments.get(1).map(|pattern| &**pattern)).unwrap_or_default();
-    let mut cost = COST.get();
-    cost.searched += text.len() as u64;
-    COST.set(cost);
-    if let Some(limit) = cost.exceeded() {
-        return Err(function_error("matches", limit));
-    }
+    charge(MatchCost { searched: text.len() as u64, patterns: 0 })?;
     Ok(CowVal::owned(CelBool::from(is_match(text, pattern)?)))
+}
+
+/// Adds to the cost of the current evaluation.
+///
+/// # Errors
+/// The evaluation exceeds a limit.
+fn charge(cost: MatchCost) -> Result<(), ExecutionError> {
+    let before = COST.get();
+    let total =
+        MatchCost { searched: before.searched + cost.searched, patterns: before.patterns + cost.patterns };
+    COST.set(total);
+    total.exceeded().map_or(Ok(()), |limit| Err(function_error("matches", limit)))
 }
 
 fn is_match(text: &str, pattern: &str) -> Result<bool, ExecutionError> {
     PATTERNS.with_borrow_mut(|patterns| {
         let evaluation = EVALUATION.get();
-        if patterns.get(pattern).is_none_or(|known| known.evaluation != evaluation) {
+        if patterns.get(pattern).is_none_or(|cached| cached.evaluation != evaluation) {
             // Whether a pattern counts does not depend on earlier evaluations, which may have
             // compiled it.
-            let mut cost = COST.get();
-            cost.patterns += 1;
-            COST.set(cost);
-            if let Some(limit) = cost.exceeded() {
-                return Err(function_error("matches", limit));
-            }
+            charge(MatchCost { searched: 0, patterns: 1 })?;
         }
-        let known = patterns
+        let cached = patterns
             .entry(pattern.to_owned())
-            .or_insert_with(|| Pattern { compiled: compile(pattern), evaluation });
-        known.evaluation = evaluation;
-        match &known.compiled {
+            .or_insert_with(|| CachedPattern { compiled: compile(pattern), evaluation });
+        cached.evaluation = evaluation;
+        match &cached.compiled {
             Ok(regex) => Ok(regex.is_match(text)),
-            Err(why) => Err(function_error("matches", why.clone())),
+            Err(error) => {
+                let message = format!("'{pattern}' not a valid regex:\n{error}");
+                Err(function_error("matches", message))
+            }
         }
     })
 }
 
-fn compile(pattern: &str) -> Result<Regex, String> {
-    RegexBuilder::new(pattern)
-        .size_limit(MAX_PATTERN_SIZE)
-        .dfa_size_limit(MAX_PATTERN_SIZE)
-        .build()
-        .map_err(|error| format!("'{pattern}' not a valid regex:\n{error}"))
+fn compile(pattern: &str) -> Result<Regex, regex::Error> {
+    RegexBuilder::new(pattern).size_limit(MAX_PATTERN_SIZE).dfa_size_limit(MAX_PATTERN_SIZE).build()
 }

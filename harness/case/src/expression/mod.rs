@@ -2,6 +2,7 @@
 
 mod call;
 mod cel_expression;
+mod concatenation;
 mod error;
 mod free_variables;
 mod functions;
@@ -12,10 +13,13 @@ mod result_type;
 mod shape;
 mod syntax_error;
 mod unknown_fields;
+mod variable;
 
-pub use cel_expression::{Expression, VARIABLES};
+pub use call::CelValue;
+pub use cel_expression::Expression;
 pub use error::ExpressionError;
 pub use functions::CONTAINER_STATUS_FIELDS;
 pub use program::KeysRead;
 pub(crate) use program::MAX_ITERATIONS;
 pub(crate) use shape::ObjectTypes;
+pub use variable::Variable;

@@ -12,8 +12,9 @@ use cel::context::VariableResolver;
 use cel::{Context, ExecutionError, IdedExpr, Value as CelValue};
 use serde_json::Value;
 
+use super::concatenation::{CONCAT_HOOK, MAX_CONCAT_SIZE, measure_concatenation};
 use super::error::ExpressionError;
-use super::functions::{CONCAT_HOOK, ENVIRONMENT, MAX_CONCAT_SIZE, measure_concatenation};
+use super::functions::ENVIRONMENT;
 use super::macro_depth::macro_depth;
 use super::matches::{MATCHES, measure_matches};
 use super::result_type::is_never_boolean;

@@ -3,7 +3,8 @@
 use cel::IdedExpr;
 use cel::common::ast::{Expr, LiteralValue, operators};
 
-use super::functions::{CONCAT_HOOK, is_not_boolean};
+use super::concatenation::CONCAT_HOOK;
+use super::functions::is_not_boolean;
 
 /// Operators whose values are not booleans.
 const ARITHMETIC: [&str; 7] = [
@@ -16,8 +17,8 @@ const ARITHMETIC: [&str; 7] = [
     CONCAT_HOOK,
 ];
 
-/// Returns whether an expression cannot be `true`: its outermost operation is arithmetic, a literal
-/// that is not a boolean, or a function or macro with another type.
+/// Returns whether the value of an expression cannot be a boolean: the outermost operation is
+/// arithmetic, a literal of another type, or a function with another result type.
 pub(super) fn is_never_boolean(expression: &IdedExpr) -> bool {
     match &expression.expr {
         Expr::Literal(literal) => !matches!(literal, LiteralValue::Boolean(_)),

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 
 use evictlab_api_types::{ApiType, TypeSegment, ValueShape, is_newer_field};
 
+use super::variable::Variable;
 use crate::kubelet_fields::kubelet_fields;
 
 /// Variable that each iteration of a macro reads. Expressions cannot contain the name.
@@ -31,6 +32,7 @@ pub(super) enum Shape {
     Map(Box<Shape>),
     /// A map with a shape for each of these keys, and anything for others.
     Named(BTreeMap<String, Shape>),
+    /// A list whose items have one shape.
     List(Box<Shape>),
     /// A part of a Kubernetes object.
     Api(ApiType, Vec<TypeSegment>),
@@ -40,12 +42,12 @@ use Shape::{Any, Object};
 
 impl Shape {
     /// Returns the shape of a variable.
-    pub(super) fn of_variable(name: &str, objects: &ObjectTypes<'_>) -> Self {
-        match name {
-            "answers" => map(any(&["code", "reason", "message", "stdout", "stderr"])),
-            "configz" => any(&kubelet_fields().collect::<Vec<_>>()),
-            "created" | "pods" => map(api(ApiType::Pod)),
-            "evictions" => list(Object(vec![
+    pub(super) fn of_variable(variable: Variable, objects: &ObjectTypes<'_>) -> Self {
+        match variable {
+            Variable::Answers => map(object_of(&["code", "reason", "message", "stdout", "stderr"])),
+            Variable::Configz => object_of(&kubelet_fields().collect::<Vec<_>>()),
+            Variable::Created | Variable::Pods => map(api(ApiType::Pod)),
+            Variable::Evictions => list(Object(vec![
                 ("pod", Any),
                 ("message", Any),
                 ("annotations", Any),
@@ -53,37 +55,43 @@ impl Shape {
                 ("resource", Any),
                 ("threshold", Any),
                 ("available", Any),
-                ("containers", map(any(&["usage", "request"]))),
+                ("containers", map(object_of(&["usage", "request"]))),
                 ("volume", Any),
                 ("limit", Any),
                 ("container", Any),
             ])),
-            "events" => list(api(ApiType::Event)),
-            "history" => map(list(Object(vec![
+            Variable::Events => list(api(ApiType::Event)),
+            Variable::History => map(list(Object(vec![
                 ("t", Any),
                 ("phase", Any),
                 ("reason", Any),
                 ("deleting", Any),
                 ("gone", Any),
-                ("conditions", map(any(&["status", "reason", "message"]))),
-                ("containers", map(any(&["state", "reason", "exitCode", "restarts", "ready"]))),
+                ("conditions", map(object_of(&["status", "reason", "message"]))),
+                ("containers", map(object_of(&["state", "reason", "exitCode", "restarts", "ready"]))),
             ]))),
-            "metrics" => map(list(any(&["labels", "value", "increase"]))),
-            "node" => api(ApiType::Node),
-            "nodeHistory" => list(Object(vec![
+            Variable::Metrics => map(list(object_of(&["labels", "value", "increase"]))),
+            Variable::Node => api(ApiType::Node),
+            Variable::NodeHistory => list(Object(vec![
                 ("t", Any),
-                ("conditions", map(any(&["status", "reason", "message"]))),
+                ("conditions", map(object_of(&["status", "reason", "message"]))),
                 ("taints", Any),
                 ("unschedulable", Any),
             ])),
-            "objects" => {
+            Variable::Objects => {
                 Self::Named(objects.iter().map(|(name, kind)| ((*name).to_owned(), api(*kind))).collect())
             }
-            "podList" => list(api(ApiType::Pod)),
-            "samples" => list(sample()),
-            "stats" => map(map(container_stats())),
-            "summaryBefore" => any(&["node", "pods"]),
-            _ => Any,
+            Variable::PodList => list(api(ApiType::Pod)),
+            Variable::Samples => list(sample()),
+            Variable::Stats => map(map(container_stats())),
+            Variable::SummaryBefore => object_of(&["node", "pods"]),
+            Variable::Cgroup
+            | Variable::Counted
+            | Variable::Kubelet
+            | Variable::KubeletLog
+            | Variable::Logs
+            | Variable::Minor
+            | Variable::T => Any,
         }
     }
 
@@ -91,7 +99,7 @@ impl Shape {
     pub(super) fn of_function(name: &str) -> Self {
         match name {
             "container" => api(ApiType::ContainerStatus),
-            "condition" => any(&[
+            "condition" => object_of(&[
                 "type",
                 "status",
                 "reason",
@@ -120,29 +128,37 @@ impl Shape {
             Self::Named(values) => Ok(values.get(name).cloned().unwrap_or(Any)),
             Self::Api(kind, path) => match kind.shape_at(path) {
                 ValueShape::Object(fields) if fields.contains(&name) => {
-                    Ok(Self::Api(*kind, with(path, TypeSegment::Field(name.to_owned()))))
+                    Ok(Self::Api(*kind, extended_path(path, TypeSegment::Field(name.to_owned()))))
                 }
                 ValueShape::Object(fields) if !is_newer_field(names(path).chain([name])) => {
                     Err(fields.to_vec())
                 }
-                ValueShape::Map => Ok(Self::Api(*kind, with(path, TypeSegment::Value))),
+                ValueShape::Map => Ok(Self::Api(*kind, extended_path(path, TypeSegment::Value))),
                 _ => Ok(Any),
             },
             _ => Ok(Any),
         }
     }
 
-    /// Returns the shape of the items of a list, or of the values of a map with `is_index`. A macro
-    /// over a map iterates over its keys.
-    pub(super) fn item(&self, is_index: bool) -> Self {
+    /// Returns the shape of the value at an index of a list or a key of a map.
+    pub(super) fn indexed(&self) -> Self {
+        match self {
+            Self::Map(value) => (**value).clone(),
+            Self::Api(kind, path) if kind.shape_at(path) == ValueShape::Map => {
+                Self::Api(*kind, extended_path(path, TypeSegment::Value))
+            }
+            _ => self.iterated(),
+        }
+    }
+
+    /// Returns the shape of the items that a macro iterates over: those of a list, or the keys of a
+    /// map.
+    pub(super) fn iterated(&self) -> Self {
         match self {
             Self::List(item) => (**item).clone(),
-            Self::Map(value) if is_index => (**value).clone(),
-            Self::Api(kind, path) => match kind.shape_at(path) {
-                ValueShape::List => Self::Api(*kind, with(path, TypeSegment::Item)),
-                ValueShape::Map if is_index => Self::Api(*kind, with(path, TypeSegment::Value)),
-                _ => Any,
-            },
+            Self::Api(kind, path) if kind.shape_at(path) == ValueShape::List => {
+                Self::Api(*kind, extended_path(path, TypeSegment::Item))
+            }
             _ => Any,
         }
     }
@@ -165,8 +181,8 @@ fn names(path: &[TypeSegment]) -> impl Iterator<Item = &str> {
     })
 }
 
-fn with(path: &[TypeSegment], part: TypeSegment) -> Vec<TypeSegment> {
-    path.iter().cloned().chain([part]).collect()
+fn extended_path(path: &[TypeSegment], segment: TypeSegment) -> Vec<TypeSegment> {
+    path.iter().cloned().chain([segment]).collect()
 }
 
 fn api(kind: ApiType) -> Shape {
@@ -181,8 +197,8 @@ fn map(value: Shape) -> Shape {
     Shape::Map(Box::new(value))
 }
 
-/// An object with fields of any shape.
-fn any(fields: &[&'static str]) -> Shape {
+/// Returns the shape of an object with fields of any shape.
+fn object_of(fields: &[&'static str]) -> Shape {
     Object(fields.iter().map(|field| (*field, Any)).collect())
 }
 
@@ -194,11 +210,11 @@ const FILE_SYSTEM_FIELDS: [&str; 7] =
 const VOLUME_FIELDS: [&str; 3] = ["name", "pvcRef", "volumeHealthStats"];
 
 fn file_system() -> Shape {
-    any(&FILE_SYSTEM_FIELDS)
+    object_of(&FILE_SYSTEM_FIELDS)
 }
 
 fn memory() -> Shape {
-    any(&[
+    object_of(&[
         "time",
         "availableBytes",
         "usageBytes",
@@ -224,18 +240,18 @@ fn container_stats() -> Shape {
 fn sample() -> Shape {
     let volume = [&FILE_SYSTEM_FIELDS[..], &VOLUME_FIELDS].concat();
     let pod = Object(vec![
-        ("podRef", any(&["name", "namespace", "uid"])),
+        ("podRef", object_of(&["name", "namespace", "uid"])),
         ("memory", memory()),
-        ("process_stats", any(&["process_count"])),
+        ("process_stats", object_of(&["process_count"])),
         ("ephemeral-storage", file_system()),
-        ("volume", list(any(&volume))),
+        ("volume", list(object_of(&volume))),
         ("containers", list(container_stats())),
     ]);
     let node = Object(vec![
         ("memory", memory()),
         ("fs", file_system()),
         ("runtime", Object(vec![("imageFs", file_system()), ("containerFs", file_system())])),
-        ("rlimit", any(&["time", "maxpid", "curproc"])),
+        ("rlimit", object_of(&["time", "maxpid", "curproc"])),
         ("systemContainers", list(Object(vec![("name", Any), ("memory", memory())]))),
     ]);
     Object(vec![("t", Any), ("node", node), ("pods", list(pod))])

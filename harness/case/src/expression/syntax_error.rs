@@ -1,14 +1,14 @@
-//! Errors of the CEL parser in terms of authors of expressions.
+//! Rewrites errors of the CEL parser for authors of expressions.
 
 use cel::{ParseError, ParseErrors};
 
 /// Start of the messages of the parser about a token that it did not expect.
-const SYNTAX: &str = "Syntax error: ";
+const SYNTAX_ERROR_PREFIX: &str = "Syntax error: ";
 /// Start of the messages of the parser about text that is not a token.
 const NOT_A_TOKEN: &str = "token recognition error at: '";
 
 /// Starts of the messages of the parser about its limits.
-const LIMITS: [&str; 2] = ["Recursion limit", "error recovery attempt limit"];
+const LIMIT_PREFIXES: [&str; 2] = ["Recursion limit", "error recovery attempt limit"];
 
 /// Operators of two characters.
 const LONG_OPERATORS: [&str; 6] = ["==", "!=", "<=", ">=", "&&", "||"];
@@ -21,7 +21,7 @@ pub(super) fn describe(text: &str, errors: &ParseErrors) -> String {
     if text.trim().is_empty() {
         return "the expression is empty".to_owned();
     }
-    let is_syntax = |error: &&ParseError| error.msg.starts_with(SYNTAX);
+    let is_syntax = |error: &&ParseError| error.msg.starts_with(SYNTAX_ERROR_PREFIX);
     match errors.errors.iter().find(is_syntax).or(errors.errors.first()) {
         Some(error) => describe_error(text, error),
         None => "it is not CEL".to_owned(),
@@ -29,8 +29,9 @@ pub(super) fn describe(text: &str, errors: &ParseErrors) -> String {
 }
 
 fn describe_error(text: &str, error: &ParseError) -> String {
-    let (place, found) = (Place::new(text, error.pos), found(text, error.pos));
-    let message = error.msg.strip_prefix(SYNTAX).unwrap_or(&error.msg);
+    let place = ErrorPosition::new(text, error.pos);
+    let token = token_at(text, error.pos);
+    let message = error.msg.strip_prefix(SYNTAX_ERROR_PREFIX).unwrap_or(&error.msg);
     if let Some(token) = message.strip_prefix(NOT_A_TOKEN) {
         return describe_token(token, &place);
     }
@@ -52,10 +53,12 @@ fn describe_error(text: &str, error: &ParseError) -> String {
         {
             format!("unknown escape sequence in the text at {place}")
         }
-        _ if LIMITS.iter().any(|start| message.starts_with(start)) => "it is nested too deeply".to_owned(),
+        _ if LIMIT_PREFIXES.iter().any(|start| message.starts_with(start)) => {
+            "it is nested too deeply".to_owned()
+        }
         _ => {
             let unexpected =
-                found.map_or("unexpected end".to_owned(), |found| format!("unexpected `{found}` at {place}"));
+                token.map_or("unexpected end".to_owned(), |token| format!("unexpected `{token}` at {place}"));
             match expected(text, error.pos, message) {
                 Some(expected) => format!("{unexpected}, expected {expected}"),
                 None => unexpected,
@@ -65,7 +68,7 @@ fn describe_error(text: &str, error: &ParseError) -> String {
 }
 
 /// Describes text that is not a token; the parser states it with the characters that follow.
-fn describe_token(token: &str, place: &Place) -> String {
+fn describe_token(token: &str, place: &ErrorPosition) -> String {
     let is_text = token.trim_start_matches(['b', 'B', 'r', 'R']).starts_with(['"', '\'']);
     match token.chars().next() {
         _ if is_text && token.contains('\\') => format!("unknown escape sequence in the text at {place}"),
@@ -88,7 +91,7 @@ fn describe_token(token: &str, place: &Place) -> String {
 /// Returns what the parser expected at a position, if it states that.
 fn expected(text: &str, position: (isize, isize), message: &str) -> Option<String> {
     if message.starts_with("no viable alternative") {
-        let is_field = before(text, position).trim_end().ends_with('.');
+        let is_field = text_before(text, position).trim_end().ends_with('.');
         return Some(if is_field { "a name after `.`" } else { "a name or a value" }.to_owned());
     }
     if let Some(missing) = message.strip_prefix("missing '") {
@@ -108,16 +111,16 @@ fn expected(text: &str, position: (isize, isize), message: &str) -> Option<Strin
 }
 
 /// Returns the text before a position: a line and a column, from 1.
-fn before(text: &str, (line, column): (isize, isize)) -> String {
-    let (line, column) = (index(line), index(column));
+fn text_before(text: &str, (line, column): (isize, isize)) -> String {
+    let (line, column) = (zero_based(line), zero_based(column));
     let mut before: String = text.split_inclusive('\n').take(line).collect();
     before.extend(text.split('\n').nth(line).unwrap_or_default().chars().take(column));
     before
 }
 
 /// Returns the token at a position; `None` at the end.
-fn found(text: &str, (line, column): (isize, isize)) -> Option<String> {
-    let rest: String = text.split('\n').nth(index(line))?.chars().skip(index(column)).collect();
+fn token_at(text: &str, (line, column): (isize, isize)) -> Option<String> {
+    let rest: String = text.split('\n').nth(zero_based(line))?.chars().skip(zero_based(column)).collect();
     let first = rest.chars().next()?;
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     if is_word(first) {
@@ -132,26 +135,27 @@ fn found(text: &str, (line, column): (isize, isize)) -> Option<String> {
 }
 
 /// Returns the index of a line or column that is counted from 1.
-fn index(number: isize) -> usize {
+fn zero_based(number: isize) -> usize {
     usize::try_from(number - 1).unwrap_or(0)
 }
 
 /// A position in an expression, displayed with its line if the expression has several.
-struct Place {
-    line: Option<isize>,
+struct ErrorPosition {
+    line: isize,
     column: isize,
+    shows_line: bool,
 }
 
-impl Place {
+impl ErrorPosition {
     fn new(text: &str, (line, column): (isize, isize)) -> Self {
-        Self { line: text.trim_end().contains('\n').then_some(line), column: column.max(1) }
+        Self { line, column: column.max(1), shows_line: text.trim_end().contains('\n') }
     }
 }
 
-impl std::fmt::Display for Place {
+impl std::fmt::Display for ErrorPosition {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if let Some(line) = self.line {
-            write!(f, "line {line}, ")?;
+        if self.shows_line {
+            write!(f, "line {}, ", self.line)?;
         }
         write!(f, "column {}", self.column)
     }

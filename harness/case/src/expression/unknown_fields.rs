@@ -4,66 +4,67 @@ use cel::IdedExpr;
 use cel::common::ast::{CallExpr, EntryExpr, Expr, LiteralValue, operators};
 
 use super::shape::{ITERATION, ObjectTypes, Shape};
+use super::variable::Variable;
 
 /// A field that an object cannot have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct UnknownField {
     /// The object, as the expression names it.
-    pub(crate) of: String,
+    pub(crate) object: String,
     /// The field.
     pub(crate) name: String,
-    /// The fields of the object.
-    pub(crate) known: Vec<&'static str>,
+    /// The fields that the object can have.
+    pub(crate) valid_fields: Vec<&'static str>,
 }
 
 /// Returns the fields that an expression reads and that cannot exist.
 pub(super) fn unknown_fields(expression: &IdedExpr, objects: &ObjectTypes<'_>) -> Vec<UnknownField> {
-    let mut inference = Inference { objects, bound: Vec::new(), found: Vec::new() };
-    inference.shape(expression);
+    let mut inference = ShapeInference { objects, bound: Vec::new(), found: Vec::new() };
+    inference.infer(expression);
     inference.found
 }
 
-struct Inference<'a> {
+struct ShapeInference<'a> {
     objects: &'a ObjectTypes<'a>,
     /// Variables that macros bind, innermost last.
     bound: Vec<(String, Shape)>,
     found: Vec<UnknownField>,
 }
 
-impl Inference<'_> {
-    fn shape(&mut self, expression: &IdedExpr) -> Shape {
+impl ShapeInference<'_> {
+    fn infer(&mut self, expression: &IdedExpr) -> Shape {
         match &expression.expr {
             Expr::Ident(name) => self.variable(name),
             Expr::Select(select) => {
-                let operand = self.shape(&select.operand);
+                let operand = self.infer(&select.operand);
                 self.field(&select.operand, &operand, &select.field)
             }
             Expr::Call(call) => self.call(call),
             Expr::List(list) => {
-                let items: Vec<Shape> = list.elements.iter().map(|item| self.shape(item)).collect();
+                let items: Vec<Shape> = list.elements.iter().map(|item| self.infer(item)).collect();
                 Shape::List(Box::new(items.into_iter().fold(Shape::Never, Shape::or)))
             }
             Expr::Map(map) => {
                 for entry in &map.entries {
                     if let EntryExpr::MapEntry(entry) = &entry.expr {
-                        self.shape(&entry.key);
-                        self.shape(&entry.value);
+                        self.infer(&entry.key);
+                        self.infer(&entry.value);
                     }
                 }
                 Shape::Any
             }
-            Expr::Comprehension(all) => {
-                let item = self.shape(&all.iter_range).item(false);
-                let start = self.shape(&all.accu_init);
+            Expr::Comprehension(comprehension) => {
+                let item = self.infer(&comprehension.iter_range).iterated();
+                let start = self.infer(&comprehension.accu_init);
                 let outside = self.bound.len();
-                self.bound.push((all.iter_var.clone(), item));
-                self.bound.extend(all.iter_var2.iter().map(|name| (name.clone(), Shape::Any)));
-                self.bound.push((all.accu_var.clone(), start));
-                self.shape(&all.loop_cond);
-                let step = self.shape(&all.loop_step);
+                self.bound.push((comprehension.iter_var.clone(), item));
+                self.bound.extend(comprehension.iter_var2.iter().map(|name| (name.clone(), Shape::Any)));
+                self.bound.push((comprehension.accu_var.clone(), start));
+                self.infer(&comprehension.loop_cond);
+                let step = self.infer(&comprehension.loop_step);
                 self.bound.truncate(outside);
-                self.bound.push((all.accu_var.clone(), step));
-                let result = self.shape(&all.result);
+                self.bound.push((comprehension.accu_var.clone(), step));
+                let result = self.infer(&comprehension.result);
                 self.bound.truncate(outside);
                 result
             }
@@ -73,12 +74,16 @@ impl Inference<'_> {
 
     fn variable(&self, name: &str) -> Shape {
         let bound = self.bound.iter().rev().find(|(bound, _)| bound == name);
-        bound.map_or_else(|| Shape::of_variable(name, self.objects), |(_, shape)| shape.clone())
+        match (bound, Variable::from_name(name)) {
+            (Some((_, shape)), _) => shape.clone(),
+            (None, Some(variable)) => Shape::of_variable(variable, self.objects),
+            (None, None) => Shape::Any,
+        }
     }
 
     fn field(&mut self, operand: &IdedExpr, shape: &Shape, name: &str) -> Shape {
-        shape.field(name).unwrap_or_else(|known| {
-            let unknown = UnknownField { of: describe(operand), name: name.to_owned(), known };
+        shape.field(name).unwrap_or_else(|valid_fields| {
+            let unknown = UnknownField { object: describe(operand), name: name.to_owned(), valid_fields };
             if !self.found.contains(&unknown) {
                 self.found.push(unknown);
             }
@@ -88,13 +93,13 @@ impl Inference<'_> {
 
     fn call(&mut self, call: &CallExpr) -> Shape {
         if let Some(target) = &call.target {
-            self.shape(target);
+            self.infer(target);
         }
-        let shapes: Vec<Shape> = call.args.iter().map(|argument| self.shape(argument)).collect();
+        let shapes: Vec<Shape> = call.args.iter().map(|argument| self.infer(argument)).collect();
         match (&*call.func_name, &call.args[..], &shapes[..]) {
             (operators::INDEX, [operand, key], [shape, _]) => match &key.expr {
                 Expr::Literal(LiteralValue::String(key)) => self.field(operand, shape, key.inner()),
-                _ => shape.item(true),
+                _ => shape.indexed(),
             },
             (operators::CONDITIONAL, [condition, ..], [_, then, otherwise]) => match &condition.expr {
                 Expr::Ident(name) if name == ITERATION => then.clone(),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde_saphyr::Error as YamlError;
 
 use super::case_file::CasePath;
-use crate::check::{PathProblem, check};
+use crate::check::{PathProblem, check_case};
 use crate::origin::{Origin, STDIN, STDIN_SUITE};
 use crate::positions::{PathSegment, Position, Positions, find_word};
 use crate::problem::{LoadErrors, Problem, SourceSpan};
@@ -78,7 +78,7 @@ impl ParsedCase {
     /// All mistakes.
     pub fn check(self) -> Result<LoadedCase, LoadErrors> {
         let stem = Path::new(&self.file).file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
-        let findings = check(&self.case, stem);
+        let findings = check_case(&self.case, stem);
         if findings.is_empty() {
             return Ok(LoadedCase(self));
         }

@@ -27,7 +27,7 @@ impl std::fmt::Display for Source {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Dir(dir) => dir.display().fmt(f),
-            Self::BuiltIn(_) => f.write_str("evictlab itself"),
+            Self::BuiltIn(_) => f.write_str("the built-in cases"),
         }
     }
 }

@@ -169,7 +169,7 @@ fn a_folder_without_suites_is_an_error() {
 
     1 problem in 1 file
 
-    failed to read: No such file or directory (os error 2)
+    failed to read folder: No such file or directory (os error 2)
       --> cases/missing
 
     1 problem in 1 file

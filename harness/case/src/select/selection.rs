@@ -9,7 +9,7 @@ use regex::Regex;
 
 use super::Shard;
 use super::label_filter::LabelFilter;
-use crate::load::sort_key;
+use crate::load::{is_named, sort_key};
 use crate::origin::STDIN;
 use crate::{CaseFiles, LoadErrors, LoadedCase, ParsedCase, Source, Upstream, duplicate_names, nearest};
 
@@ -55,7 +55,7 @@ pub enum SelectError {
     },
     /// The label filter selects no case.
     #[error("failed to select cases: the label filter `{filter}` matches none of {count} cases\nhelp: their labels are {}", .labels.join(", "))]
-    NoLabel {
+    NoLabelMatch {
         /// Label filter.
         filter: String,
         /// Number of cases before the filter.
@@ -69,7 +69,7 @@ pub enum SelectError {
         .focus.join(" or "),
         .nearest.as_ref().map_or_else(|| "list the cases with `evictlab list`".to_owned(), |near| format!("did you mean `{near}`?"))
     )]
-    NoFocus {
+    NoFocusMatch {
         /// Expressions.
         focus: Vec<String>,
         /// Number of cases before the focus.
@@ -87,7 +87,7 @@ pub enum SelectError {
     },
     /// No case refers to the upstream issue.
     #[error("failed to select cases: none of {count} cases refers to {}\nhelp: `evictlab list --json` shows the references of each case", .upstream.join(" or "))]
-    NoUpstream {
+    NoUpstreamMatch {
         /// Issues.
         upstream: Vec<String>,
         /// Number of cases without the reference.
@@ -111,7 +111,7 @@ pub enum SelectError {
 /// # Errors
 /// The case files cannot be loaded, or the selection is empty.
 pub fn select(source: &Source, selection: &Selection) -> Result<Vec<Arc<LoadedCase>>, SelectError> {
-    choose(source, selection, CaseFiles::checked)
+    select_with(source, selection, CaseFiles::checked)
 }
 
 /// Returns the selected cases as [`select`] does, to list them: does not check them.
@@ -119,11 +119,11 @@ pub fn select(source: &Source, selection: &Selection) -> Result<Vec<Arc<LoadedCa
 /// # Errors
 /// A case file cannot be parsed, or the selection is empty.
 pub fn select_parsed(source: &Source, selection: &Selection) -> Result<Vec<Arc<ParsedCase>>, SelectError> {
-    choose(source, selection, CaseFiles::parsed)
+    select_with(source, selection, CaseFiles::parsed)
 }
 
 /// Selects among the cases that `load` makes of files that were read.
-fn choose<C: Borrow<ParsedCase>>(
+fn select_with<C: Borrow<ParsedCase>>(
     source: &Source,
     selection: &Selection,
     load: fn(CaseFiles) -> Result<Vec<Arc<C>>, LoadErrors>,
@@ -145,7 +145,7 @@ fn choose<C: Borrow<ParsedCase>>(
         cases.retain(|case| selection.upstream.iter().any(|issue| refers_to(parsed(case), issue)));
         if cases.is_empty() {
             let upstream = selection.upstream.iter().map(ToString::to_string).collect();
-            return Err(SelectError::NoUpstream { upstream, count });
+            return Err(SelectError::NoUpstreamMatch { upstream, count });
         }
     }
     let Some(shard) = selection.shard else { return Ok(cases) };
@@ -170,7 +170,7 @@ fn filter_by_labels<C: Borrow<ParsedCase>>(
     cases.retain(|case| filter.matches(&parsed(case).case.labels));
     if cases.is_empty() {
         let labels = labels.into_iter().collect();
-        return Err(SelectError::NoLabel { filter: filter.to_string(), count, labels });
+        return Err(SelectError::NoLabelMatch { filter: filter.to_string(), count, labels });
     }
     Ok(())
 }
@@ -186,7 +186,7 @@ fn filter_by_focus<C: Borrow<ParsedCase>>(
         let names = || names.iter().map(String::as_str);
         let nearest = focus.iter().find_map(|focus| nearest(focus.as_str(), names()));
         let nearest = nearest.map(str::to_owned);
-        return Err(SelectError::NoFocus { focus: display_all(focus), count, nearest });
+        return Err(SelectError::NoFocusMatch { focus: display_all(focus), count, nearest });
     }
     Ok(())
 }
@@ -244,7 +244,7 @@ fn find_by_names<C: Borrow<ParsedCase>>(
 }
 
 fn find_by_name<C: Borrow<ParsedCase>>(known: &[Arc<C>], name: &str) -> Vec<Arc<C>> {
-    let is_named = |case: &ParsedCase| case.suite == name || case.case.name == *name || case.id() == name;
+    let is_named = |case: &ParsedCase| is_named(&case.suite, case.case.name.as_str(), name);
     known.iter().filter(|case| is_named(parsed(case))).cloned().collect()
 }
 

@@ -1,6 +1,6 @@
 //! Scalar values of a case file. Each is parsed from text, with errors that explain the syntax.
 
-mod duration;
+mod duration_text;
 mod error;
 mod from_text;
 mod kubelet_requirement;
@@ -12,7 +12,8 @@ mod upstream;
 mod usage_bound;
 mod whole_seconds;
 
-pub use duration::Duration;
+pub use duration_text::DurationText;
+pub(crate) use duration_text::MAX_DURATION;
 pub use error::ValueError;
 pub use kubelet_requirement::KubeletRequirement;
 pub use name::Name;

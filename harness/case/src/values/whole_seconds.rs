@@ -3,13 +3,13 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::duration::Duration;
+use super::duration_text::DurationText;
 use super::error::ValueError;
 use super::from_text::impl_from_text;
 
 /// A duration in whole seconds, such as `5s` or `1m 30s`: the API states grace periods in seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct WholeSeconds(Duration);
+pub struct WholeSeconds(DurationText);
 
 impl_from_text!(WholeSeconds, r"^([0-9]+ *[a-zA-Z]+ *)+$|^0$");
 
@@ -24,7 +24,7 @@ impl FromStr for WholeSeconds {
     type Err = ValueError;
 
     fn from_str(text: &str) -> Result<Self, ValueError> {
-        let duration: Duration = text.parse()?;
+        let duration: DurationText = text.parse()?;
         match duration.get().subsec_nanos() {
             0 => Ok(Self(duration)),
             _ => Err(ValueError::WholeSeconds(text.to_owned())),

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use evictlab_case::Source;
 use evictlab_report::KubeletResults;
-use evictlab_report::text::count;
+use evictlab_report::text::count_noun;
 use evictlab_tools::book::{Book, Command, Verdicts, real_verdicts};
 
 use crate::args::baseline::BUILT_IN_BASELINE;
@@ -68,7 +68,7 @@ pub(crate) fn run(args: &Args, evictlab: clap::Command) -> Result<ExitCode, Fail
     let book = Book::assemble(&args.checkout, &commands, &cases, &verdicts, args.timelines.as_deref())
         .map_err(Failure::bad_input)?;
     book.write(&args.dir).map_err(Failure::infrastructure)?;
-    print(format!("{} in {}", count(book.files().len(), "file"), args.dir.display()))?;
+    print(format!("{} in {}", count_noun(book.files().len(), "file"), args.dir.display()))?;
     Ok(ExitCode::SUCCESS)
 }
 

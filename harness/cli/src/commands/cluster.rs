@@ -28,7 +28,7 @@ use crate::failure::Failure;
 use crate::messages::{print_stderr, print_warning};
 use crate::output::{print, print_json, print_table};
 use evictlab_report::BackendName;
-use evictlab_report::text::count;
+use evictlab_report::text::count_noun;
 
 /// Create, list, stop, start and delete clusters that outlive a run
 #[derive(clap::Args)]
@@ -308,7 +308,7 @@ async fn list(json: bool, state: &StateDir) -> Result<ExitCode, Failure> {
             ListedCluster::Embedded(served) => embedded_row(served),
         });
         print_table(&format_table(rows))?;
-        print(format!("\n{}", count(all.len(), "cluster")))?;
+        print(format!("\n{}", count_noun(all.len(), "cluster")))?;
     }
     Ok(ExitCode::SUCCESS)
 }

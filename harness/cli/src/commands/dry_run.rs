@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use comfy_table::{ContentArrangement, Table, presets};
 use evictlab_report::clock::Clock;
-use evictlab_report::text::count;
+use evictlab_report::text::count_noun;
 use evictlab_report::{BackendName, EarlierRuns, RESULTS_DIR};
 use evictlab_runner::{Exclusivity, Interrupt, PreviewedCase, RunRequest};
 use evictlab_tools::dry_run::{count_kubelets, executed_cases, preview_run, skipped_by_reason};
@@ -50,16 +50,16 @@ pub(crate) async fn dry_run(
     let repeat = preview.repeat.filter(|repeat| *repeat > 1).map(|repeat| format!(", {repeat} times each"));
     print(format!(
         "\n{}{} on {}, {} skipped; {}",
-        count(run.len(), "execution"),
+        count_noun(run.len(), "execution"),
         repeat.unwrap_or_default(),
-        count(count_kubelets(&preview.cases), "kubelet"),
+        count_noun(count_kubelets(&preview.cases), "kubelet"),
         preview.cases.len() - run.len(),
         preview.estimated_seconds.map_or_else(
             || "real time unknown: no earlier run in results has the cases".to_owned(),
             |seconds| format!(
                 "about {} of real time, by {}",
                 duration(seconds),
-                count(preview.earlier_runs, "earlier run")
+                count_noun(preview.earlier_runs, "earlier run")
             ),
         )
     ))?;

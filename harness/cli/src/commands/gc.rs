@@ -11,7 +11,7 @@ use crate::args::existing::{AccessArgs, existing_failure};
 use crate::args::values::whole_number;
 use crate::failure::Failure;
 use crate::output::{print, print_json};
-use evictlab_report::text::count;
+use evictlab_report::text::count_noun;
 use evictlab_report::{BackendName, RESULTS_DIR, delete_run, old_runs};
 use evictlab_tools::gc_report::{GcEntry, LeftoverKind, RemovalOutcome};
 
@@ -203,7 +203,7 @@ async fn collect_from_cluster(args: &Args) -> Result<ExitCode, Failure> {
     }
     let (mut output, mut removed) = (Output::new(args.json), 0);
     for left in &all {
-        let (run, namespaces) = (&left.run, count(left.namespaces, "namespace"));
+        let (run, namespaces) = (&left.run, count_noun(left.namespaces, "namespace"));
         let entry = |outcome, namespaces| GcEntry {
             namespaces: Some(namespaces),
             ..GcEntry::new(LeftoverKind::Run, run, outcome)
@@ -220,7 +220,7 @@ async fn collect_from_cluster(args: &Args) -> Result<ExitCode, Failure> {
             None => match evictlab_cluster::collect_leftovers(&access, run).await {
                 Ok(namespaces) => {
                     removed += namespaces;
-                    let line = format!("run {run}, {}: removed", count(namespaces, "namespace"));
+                    let line = format!("run {run}, {}: removed", count_noun(namespaces, "namespace"));
                     output.record(entry(RemovalOutcome::Removed, namespaces), line)?;
                 }
                 Err(error) => {
@@ -230,7 +230,7 @@ async fn collect_from_cluster(args: &Args) -> Result<ExitCode, Failure> {
         }
     }
     if !args.dry_run || all.is_empty() {
-        output.line(format!("{} removed from {cluster}", count(removed, "namespace")))?;
+        output.line(format!("{} removed from {cluster}", count_noun(removed, "namespace")))?;
     }
     output.finish()
 }
@@ -259,7 +259,7 @@ async fn collect_from_docker(args: &Args) -> Result<ExitCode, Failure> {
     }
     let removed = output.count(RemovalOutcome::Removed, LeftoverKind::Cluster);
     if !args.dry_run {
-        output.line(format!("{} removed", count(removed, "cluster")))?;
+        output.line(format!("{} removed", count_noun(removed, "cluster")))?;
     } else if all.is_empty() {
         output.line("no clusters")?;
     }

@@ -7,7 +7,7 @@ use clap::Subcommand;
 use comfy_table::{Table, presets};
 use evictlab_cluster::ClusterClient;
 use evictlab_report::exit_code;
-use evictlab_report::text::count;
+use evictlab_report::text::count_noun;
 use evictlab_tools::job::{
     IndexState, IndexStatus, JobError, JobPhase, JobView, collect, delete, follow_status, read_status,
 };
@@ -240,7 +240,7 @@ async fn collect_results(args: &CollectArgs) -> Result<ExitCode, Failure> {
     }
     if !collected.missing.is_empty() {
         let missing = collected.missing.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-        let indexes = count(collected.missing.len(), "index");
+        let indexes = count_noun(collected.missing.len(), "index");
         print_stderr(format_args!("note: without results: {indexes}: {missing}"));
     }
     let runs: Vec<PathBuf> = collected.runs.into_values().collect();

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use evictlab_case::select::{SelectError, Selection, select};
 use evictlab_report::exit_code;
-use evictlab_report::text::{count, evictlab_command};
+use evictlab_report::text::{count_noun, evictlab_command};
 use evictlab_tools::lint::{LintReport, lint_warnings};
 
 use crate::args::candidates;
@@ -60,9 +60,13 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     let suites: BTreeSet<_> = cases.iter().map(|case| &case.suite).collect();
     let problems = match warnings.len() {
         0 => "no problems".to_owned(),
-        warnings => format!("no errors, {}", count(warnings, "warning")),
+        warnings => format!("no errors, {}", count_noun(warnings, "warning")),
     };
-    print(format!("{} in {}: {problems}", count(cases.len(), "case"), count(suites.len(), "suite")))?;
+    print(format!(
+        "{} in {}: {problems}",
+        count_noun(cases.len(), "case"),
+        count_noun(suites.len(), "suite")
+    ))?;
     if !args.names.is_empty() {
         let mut words = vec!["evictlab".to_owned(), "run".to_owned()];
         words.extend(args.names.iter().cloned());

@@ -11,7 +11,7 @@ use evictlab_case::{ListedCase, ParsedCase};
 use crate::args::selection::SelectionArgs;
 use crate::failure::Failure;
 use crate::output::{print, print_json, print_table, stdout_width};
-use evictlab_report::text::count;
+use evictlab_report::text::count_noun;
 
 /// List cases
 ///
@@ -41,7 +41,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     } else {
         let suites: BTreeSet<_> = cases.iter().map(|case| &case.suite).collect();
         print_table(&table(&cases))?;
-        print(format!("\n{} in {}", count(cases.len(), "case"), count(suites.len(), "suite")))?;
+        print(format!("\n{} in {}", count_noun(cases.len(), "case"), count_noun(suites.len(), "suite")))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -12,7 +12,7 @@ use regex::Regex;
 
 use crate::failure::{Failure, write_help};
 use crate::output::print;
-use evictlab_report::text::count;
+use evictlab_report::text::count_noun;
 
 /// Text before the exit status in a command's long description.
 const EXIT_STATUS: &str = "\n\nExit status: ";
@@ -44,7 +44,7 @@ pub(crate) fn run(args: &Args, evictlab: Command) -> Result<ExitCode, Failure> {
     for (name, page) in &pages {
         fs::write(args.dir.join(name), page).map_err(write_failed)?;
     }
-    print(format!("{} in {}", count(pages.len(), "page"), args.dir.display()))?;
+    print(format!("{} in {}", count_noun(pages.len(), "page"), args.dir.display()))?;
     Ok(ExitCode::SUCCESS)
 }
 

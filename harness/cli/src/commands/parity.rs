@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use evictlab_case::load;
 use evictlab_cluster::images::ImageCatalog;
-use evictlab_report::text::count;
+use evictlab_report::text::count_noun;
 use evictlab_report::{
     Agreement, KubeletParity, KubeletResults, RecordedRun, exit_code, parity_details, parity_table,
 };
@@ -113,7 +113,7 @@ fn record(args: &RecordArgs) -> Result<ExitCode, Failure> {
     let runs: Result<Vec<RecordedRun>, _> = args.runs.iter().map(|dir| RecordedRun::read(dir)).collect();
     for results in KubeletResults::collect(&runs.map_err(Failure::bad_input)?).map_err(Failure::bad_input)? {
         let path = results.update(&args.real_results).map_err(Failure::infrastructure)?;
-        print(format!("{} in {}", count(results.cases.len(), "case"), path.display()))?;
+        print(format!("{} in {}", count_noun(results.cases.len(), "case"), path.display()))?;
     }
     Ok(ExitCode::SUCCESS)
 }

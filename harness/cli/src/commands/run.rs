@@ -11,7 +11,7 @@ use evictlab_case::LoadedCase;
 use evictlab_cluster::ClusterAccess;
 use evictlab_report::baseline::Baseline;
 use evictlab_report::clock::Clock;
-use evictlab_report::text::count;
+use evictlab_report::text::count_noun;
 use evictlab_report::{
     BackendName, FlakyResult, InterruptStage, KeptEvidence, LATEST_RUN, RESULTS_DIR, RecordedRun,
     ReportOptions, Unsuccessful, delete_run, old_runs,
@@ -241,7 +241,7 @@ impl Args {
             // The kubelets of an existing cluster are not known yet.
             !kubelets.is_empty() && !request.cases.iter().any(|case| is_compared(baseline, case))
         }) {
-            let count = count(baseline.len(), "case");
+            let count = count_noun(baseline.len(), "case");
             print_stderr(format!(
                 "warning: the baseline, with {count}, has no verdict of the selected cases on these kubelets"
             ));

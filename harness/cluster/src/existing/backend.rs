@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use evictlab_report::text::{count, first_of};
+use evictlab_report::text::{count_noun, first_of};
 use evictlab_rules::{KubeletVersion, VersionError};
 use futures::{StreamExt, TryStreamExt, stream};
 use k8s_openapi::api::core::v1::{Node as ApiNode, Pod, PodSpec, PodStatus};
@@ -260,7 +260,7 @@ impl ExistingBackend {
         let names: Vec<String> = self.selected.iter().map(|selected| selected.name.clone()).collect();
         step(&format!(
             "{} at {}: {}",
-            count(names.len(), "node"),
+            count_noun(names.len(), "node"),
             self.cluster.server,
             first_of(&names, MAX_NAMES)
         ));
@@ -273,7 +273,7 @@ impl ExistingBackend {
             Vec::new()
         });
         for other in others {
-            let namespaces = count(other.namespaces, "namespace");
+            let namespaces = count_noun(other.namespaces, "namespace");
             step(&match other.left_alone {
                 Some(reason) => format!("run {} uses this cluster, too ({namespaces}; {reason})", other.run),
                 None => format!(
@@ -392,7 +392,7 @@ fn limit_nodes(selected: &mut Vec<SelectedNode>, excluded: &mut Vec<String>) {
         *count <= NODES_PER_VERSION
     });
     if selected.len() < before {
-        let others = count(before - selected.len(), "other node");
+        let others = count_noun(before - selected.len(), "other node");
         excluded
             .push(format!("{others} (without --node-selector, {NODES_PER_VERSION} of a version are used)"));
     }

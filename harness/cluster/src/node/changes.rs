@@ -1,7 +1,7 @@
 //! Changes to a node through the API server: taints, capacity, cordon. Everything that evictlab
-//! adds has the prefix [`NAME_PREFIX`], so that [`Node::clean`] can find and remove it.
+//! adds has the prefix [`DOMAIN_PREFIX`], so that [`Node::clean`] can find and remove it.
 
-use evictlab_case::NAME_PREFIX;
+use evictlab_case::DOMAIN_PREFIX;
 use k8s_openapi::api::core::v1::{Node as ApiNode, Taint};
 use kube::Api;
 use kube::api::{Patch, PatchParams};
@@ -57,7 +57,7 @@ impl Node {
         }
         let capacity = node.status.iter().flat_map(|status| status.capacity.iter().flatten());
         let added: Map<String, Value> = capacity
-            .filter(|(name, _)| name.starts_with(NAME_PREFIX))
+            .filter(|(name, _)| name.starts_with(DOMAIN_PREFIX))
             .map(|(name, _)| (name.clone(), Value::Null))
             .collect();
         if !added.is_empty() {
@@ -102,5 +102,5 @@ impl Node {
 
 /// Returns whether evictlab added a taint.
 fn is_own(taint: &Taint) -> bool {
-    taint.key.starts_with(NAME_PREFIX)
+    taint.key.starts_with(DOMAIN_PREFIX)
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use evictlab_rules::pod::IMAGE_ERRORS;
+use evictlab_rules::pod::IMAGE_ERROR_REASONS;
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
 use kube::runtime::reflector::{self, ObjectRef, Store};
@@ -272,7 +272,7 @@ fn phase(pod: &Pod) -> Option<&str> {
 /// Reason and message of a container that waits because its image cannot be pulled.
 fn image_error(pod: &Pod) -> Option<String> {
     let waiting = container_status(pod)?.state.as_ref()?.waiting.as_ref()?;
-    let reason = waiting.reason.as_deref().filter(|reason| IMAGE_ERRORS.contains(reason))?;
+    let reason = waiting.reason.as_deref().filter(|reason| IMAGE_ERROR_REASONS.contains(reason))?;
     let message = waiting.message.as_ref().map(|message| format!(": {message}")).unwrap_or_default();
     Some(format!("{reason}{message}"))
 }

@@ -17,7 +17,7 @@ use crate::owner::Owner;
 use crate::wait::{self, OUTAGE_TIMEOUT, Poll, StalledError, retry_while, retry_while_unavailable};
 
 /// Start of the names of namespaces.
-const NAME_PREFIX: &str = "evictlab-";
+const NAMESPACE_PREFIX: &str = "evictlab-";
 /// Label of namespaces and Leases; its value is the run.
 pub(crate) const RUN_LABEL: &str = "evictlab.dev/run";
 /// Label of the namespace with the Lease of a run; its value is `true`.
@@ -159,7 +159,7 @@ impl Namespace {
 
     /// Reports whether a namespace has a name that evictlab gives.
     pub fn is_own_name(name: &str) -> bool {
-        name.starts_with(NAME_PREFIX)
+        name.starts_with(NAMESPACE_PREFIX)
     }
 
     /// Returns the namespaces of these names that a run has created: a name alone proves nothing.
@@ -190,7 +190,7 @@ impl Namespace {
             NamespacePurpose::Pods(name) => (name, false),
             NamespacePurpose::Lease => ("nodes", true),
         };
-        let prefix: String = format!("{NAME_PREFIX}{name}").chars().take(50).collect();
+        let prefix: String = format!("{NAMESPACE_PREFIX}{name}").chars().take(50).collect();
         let mut labels = labels(run, guards);
         if is_for_lease {
             labels.insert(LEASE_LABEL.to_owned(), "true".to_owned());

@@ -1,6 +1,6 @@
 //! Evictions for a disk, and the use of disks.
 
-use evictlab_rules::summary::Sample;
+use evictlab_rules::summary::{FsStats, Sample};
 use evictlab_rules::threshold::Resource;
 use jiff::Timestamp;
 
@@ -31,12 +31,20 @@ pub(super) fn disk_usage(sample: &Sample, pod: &PodEvidence<'_>, resource: Resou
     }
 }
 
-/// Returns the free bytes, or inodes, of nodefs and of imagefs.
-pub(super) fn free_disk(sample: &Sample, resource: Resource) -> [Option<i64>; 2] {
-    let imagefs = sample.node.runtime.as_ref().and_then(|runtime| runtime.image_fs.as_ref());
-    [sample.node.fs.as_ref(), imagefs].map(|fs| match resource {
-        Resource::Inodes => fs?.inodes_free,
-        Resource::EphemeralStorage => fs?.available_bytes,
-        Resource::Memory | Resource::Pids => None,
-    })
+/// Free bytes, or inodes, of the node's file systems.
+pub(super) struct FreeDisk {
+    pub(super) nodefs: Option<i64>,
+    pub(super) imagefs: Option<i64>,
+}
+
+impl FreeDisk {
+    pub(super) fn of(sample: &Sample, resource: Resource) -> Self {
+        let free = |fs: &FsStats| match resource {
+            Resource::Inodes => fs.inodes_free,
+            Resource::EphemeralStorage => fs.available_bytes,
+            Resource::Memory | Resource::Pids => None,
+        };
+        let imagefs = sample.node.runtime.as_ref().and_then(|runtime| runtime.image_fs.as_ref());
+        Self { nodefs: sample.node.fs.as_ref().and_then(free), imagefs: imagefs.and_then(free) }
+    }
 }

@@ -1,13 +1,13 @@
 //! Disks that were freed without an eviction, or later than the kubelet expected.
 
-use evictlab_rules::quantity::MIB;
+use evictlab_rules::quantity::{MIB, Quantity};
 use evictlab_rules::summary::Sample;
 use evictlab_rules::threshold::{Observation, Threshold};
 
 use crate::case_evidence::{CaseEvidence, PodEvidence};
 use crate::check::Expectation;
-use crate::inconclusive::disk::{disk_evictions, free_disk, is_expected_victim};
-use crate::inconclusive::samples::{format_bytes, last_sample_before, pressure_resource};
+use crate::inconclusive::disk::{FreeDisk, disk_evictions, is_expected_victim};
+use crate::inconclusive::samples::{last_sample_before, pressure_resource};
 use crate::verdict::{Inconclusive, InconclusiveReason};
 use evictlab_case::Case;
 
@@ -25,9 +25,9 @@ pub(super) fn reclaim_pending(
         .filter(|(at, pod)| *at > first_at && !is_expected(pod))
         .min_by_key(|(at, _)| *at)?;
     let resource = pressure_resource(first)?;
-    let free_at = |at| last_sample_before(at, evidence).map(|sample| free_disk(sample, resource));
+    let free_at = |at| last_sample_before(at, evidence).map(|sample| FreeDisk::of(sample, resource));
     let (earlier, later) = (free_at(first_at)?, free_at(at)?);
-    if earlier.into_iter().zip(later).any(|(earlier, later)| later > earlier) {
+    if later.nodefs > earlier.nodefs || later.imagefs > earlier.imagefs {
         return None;
     }
     let why =
@@ -81,6 +81,6 @@ pub(super) fn pressure_ended(
     if freed < MIB as i64 {
         return Some(Inconclusive::new(InconclusiveReason::ThresholdNotReached, ended));
     }
-    let why = format!("{ended}; images or dead containers of {} were deleted", format_bytes(freed));
+    let why = format!("{ended}; images or dead containers of {} were deleted", Quantity::from_bytes(freed));
     Some(Inconclusive::new(InconclusiveReason::ReclaimSufficed, why))
 }

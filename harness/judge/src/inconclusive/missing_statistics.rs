@@ -1,6 +1,6 @@
 //! Pods that the Summary did not list.
 
-use evictlab_rules::invariant::EvictedEvent;
+use evictlab_rules::EvictedEvent;
 use evictlab_rules::message::EvictionMessage;
 use evictlab_rules::summary::Sample;
 use jiff::{SignedDuration, Timestamp};

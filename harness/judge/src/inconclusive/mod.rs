@@ -7,6 +7,7 @@ mod missing_event;
 mod missing_statistics;
 mod pass_and_failure;
 mod samples;
+mod stale_disk_ranking;
 mod stale_statistics;
 
 pub(crate) use missing_event::{lost_event, specify};

@@ -1,7 +1,7 @@
 //! The orders in which reasons are looked for: of a pass, of a failure, and of a case that did not
 //! reach its trigger or end.
 
-use evictlab_rules::invariant::EvictedEvent;
+use evictlab_rules::EvictedEvent;
 use evictlab_rules::message::EvictionMessage;
 use evictlab_rules::threshold::{Observation, Resource, Signal, Threshold};
 
@@ -13,7 +13,8 @@ use crate::inconclusive::killed_or_not_started::{killed_before_eviction, never_s
 use crate::inconclusive::missing_statistics::{
     is_to_be_rejected, missing_statistics, unlisted_pod, unmeasured_victim,
 };
-use crate::inconclusive::stale_statistics::{stale_container_stats, stale_disk_ranking, stale_pod_ranking};
+use crate::inconclusive::stale_disk_ranking::stale_disk_ranking;
+use crate::inconclusive::stale_statistics::{stale_container_stats, stale_pod_ranking};
 use crate::verdict::{Inconclusive, InconclusiveReason};
 use evictlab_case as case;
 use evictlab_case::Case;

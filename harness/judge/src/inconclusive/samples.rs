@@ -1,7 +1,6 @@
-//! Samples by time, and the amounts that reasons quote.
+//! Samples by time.
 
 use evictlab_rules::message::EvictionMessage;
-use evictlab_rules::quantity::Quantity;
 use evictlab_rules::summary::Sample;
 use evictlab_rules::threshold::Resource;
 use jiff::{SignedDuration, Timestamp};
@@ -23,8 +22,4 @@ pub(super) fn sampled_at(sample: &Sample) -> Option<Timestamp> {
 pub(super) fn pressure_resource(pod: &PodEvidence<'_>) -> Option<Resource> {
     let message: EvictionMessage = pod.message()?.parse().ok()?;
     Some(message.node_pressure()?.resource)
-}
-
-pub(super) fn format_bytes(bytes: i64) -> String {
-    Quantity::from_bytes(bytes).to_string()
 }

@@ -8,8 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::case_evidence::{CaseEvidence, PodEvidence};
 use crate::check::Expectation;
-use crate::inconclusive::disk::{disk_evictions, disk_usage, free_disk, is_expected_victim};
-use crate::inconclusive::samples::{format_bytes, last_sample_before, pressure_resource, sampled_at};
+use crate::inconclusive::samples::{last_sample_before, pressure_resource, sampled_at};
 use crate::verdict::{Inconclusive, InconclusiveReason};
 use evictlab_case::ResourceAmounts;
 
@@ -20,10 +19,10 @@ struct PressureVictim<'a> {
     message: NodePressure,
 }
 
-/// Finds a container that the message omits, or whose usage it reports too low, and whose usage the
-/// Summary showed only after the event, or not at all: the last measurement of the container was
-/// older than that of the node, which had grown by more since then, or the container had just
-/// started.
+/// Finds a container whose statistics were stale at the eviction. The message omits the container
+/// or reports too low a usage, and one of these holds: the Summary shows the expected usage only
+/// after the event; the node grew by the difference since the container was measured; the container
+/// had just started.
 pub(super) fn stale_container_stats(
     expectation: &Expectation<'_>,
     evidence: &CaseEvidence<'_>,
@@ -47,7 +46,7 @@ fn describe_stale_container(
     let PressureVictim { pod, at, message } = victim;
     let container =
         reportable_containers(evidence.kubelet, &pod.pod).find(|container| container.name == name)?;
-    let request = container.request(message.resource.as_str()).cloned().unwrap_or(Quantity::ZERO);
+    let request = container.request_or_zero(message.resource.as_str());
     let is_enough = |bytes: i64| is_expected_usage(bytes, &request, expected);
     let named = message.containers.iter().find(|offender| offender.name == name);
     let usage = UsageAround::of(evidence, victim, name);
@@ -61,18 +60,18 @@ fn describe_stale_container(
         ));
     }
     let later = match usage.after.filter(|bytes| is_enough(*bytes)) {
-        Some(after) => format!(" and {} after it", format_bytes(after)),
+        Some(after) => format!(" and {} after it", Quantity::from_bytes(after)),
         None => {
             let grown = growth_since_measured(evidence, victim, name)?;
             if !is_enough(usage.before.unwrap_or_default() + grown) {
                 return None;
             }
-            let grown = format_bytes(grown);
+            let grown = Quantity::from_bytes(grown);
             format!(", and the node used {grown} more since it had measured the container")
         }
     };
     let reported = named.map_or("omits it".to_owned(), |named| format!("reports {}", named.usage));
-    let before = usage.before.map_or("nothing".to_owned(), format_bytes);
+    let before = usage.before.map_or("nothing".to_owned(), |bytes| Quantity::from_bytes(bytes).to_string());
     Some(format!(
         "the kubelet's statistics of {name} of {} were stale: the message {reported}, the Summary showed {before} \
          before the eviction{later}",
@@ -183,52 +182,8 @@ pub(crate) fn stale_pod_ranking(evidence: &CaseEvidence<'_>) -> Option<Inconclus
         let why = format!(
             "the kubelet's statistics of {} were stale: the kubelet ranked it by {}, when its containers used {}",
             pod.name,
-            format_bytes(ranked),
-            format_bytes(containers)
-        );
-        Some(Inconclusive::new(InconclusiveReason::StaleStatistics, why))
-    })
-}
-
-/// Finds an expected victim that the kubelet ranked by old statistics of its files: another pod was
-/// evicted first, whose usage was larger than that of the victim before the eviction and smaller
-/// after it, and the node had used more that the statistics of pods did not show. The kubelet
-/// measures the files of each pod at another time, and later on a busy host.
-pub(super) fn stale_disk_ranking(
-    expectation: &Expectation<'_>,
-    evidence: &CaseEvidence<'_>,
-) -> Option<Inconclusive> {
-    let is_expected = |pod: &PodEvidence<'_>| is_expected_victim(expectation, pod);
-    let (at, first) =
-        disk_evictions(evidence).min_by_key(|(at, _)| *at).filter(|(_, pod)| !is_expected(pod))?;
-    let resource = pressure_resource(first)?;
-    let before = last_sample_before(at, evidence)?;
-    let ranked = disk_usage(before, first, resource)?;
-    let start = evidence.samples.first()?;
-    let free = |sample: &Sample| free_disk(sample, resource)[0];
-    let pods = |sample: &Sample| {
-        evidence.pods.iter().filter_map(|pod| disk_usage(sample, pod, resource)).sum::<i64>()
-    };
-    let unmeasured = (free(start)? - free(before)?) - (pods(before) - pods(start));
-    if unmeasured <= ranked {
-        return None;
-    }
-    evidence.pods.iter().filter(|pod| is_expected(pod)).find_map(|pod| {
-        let measured = disk_usage(before, pod, resource).unwrap_or(0);
-        let later = evidence.samples.iter().filter_map(|sample| disk_usage(sample, pod, resource)).max()?;
-        if measured > ranked || later <= ranked {
-            return None;
-        }
-        let format_amount = |amount: i64| {
-            if resource == Resource::Inodes { amount.to_string() } else { format_bytes(amount) }
-        };
-        let why = format!(
-            "the kubelet's statistics of {} were stale: the kubelet ranked it by {}, and {} were used that it had not \
-             measured yet; later {}",
-            pod.name,
-            format_amount(measured),
-            format_amount(unmeasured),
-            format_amount(later)
+            Quantity::from_bytes(ranked),
+            Quantity::from_bytes(containers)
         );
         Some(Inconclusive::new(InconclusiveReason::StaleStatistics, why))
     })

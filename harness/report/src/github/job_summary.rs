@@ -17,7 +17,7 @@ use crate::repro_command::write_repro_commands;
 use crate::run_dir::RunDir;
 use crate::run_state::{Cluster, Creation, EndedCase, RunState};
 use crate::sink::{Report, ReportError};
-use crate::text::{code_block, visible};
+use crate::text::{code_block, first_line, visible};
 
 /// Maximum size of the summary of a step, in bytes: GitHub drops a summary over 1 MiB.
 const MAX_SUMMARY_BYTES: usize = (MIB - KIB) as usize;
@@ -122,10 +122,6 @@ fn cluster_errors(cluster: &Cluster) -> impl Iterator<Item = (String, &str)> {
     let error = cluster.deletion.as_ref().and_then(|deletion| deletion.error.as_ref());
     let deletion = error.map(|error| (format!("failed to delete cluster {}", cluster.name), error));
     creation.into_iter().chain(deletion).map(|(problem, error)| (problem, error.as_str()))
-}
-
-fn first_line(text: &str) -> &str {
-    text.lines().next().unwrap_or_default()
 }
 
 /// Renders the details of a case, the path of its evidence, and the commands that reproduce it.

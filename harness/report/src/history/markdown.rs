@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::series::{History, PastResult, Series, SeriesChange};
 use crate::symbols::{NOT_RUN, legend, symbol as symbol_of};
-use crate::text::{count, duration, inert_markdown, markdown_table, visible};
+use crate::text::{count_noun, duration, inert_markdown, markdown_table, visible};
 use evictlab_judge::Verdict;
 
 /// Maximum number of executions that are shown of a case, the newest.
@@ -16,8 +16,8 @@ pub fn history_table(history: &History, all: bool) -> String {
     let History { runs, recent, series } = history;
     let mut text = format!(
         "{} of case and kubelet in {}; the newest {recent} of each compared with those before.\n",
-        count(series.len(), "combination"),
-        count(*runs, "run"),
+        count_noun(series.len(), "combination"),
+        count_noun(*runs, "run"),
     );
     if series.is_empty() {
         text.push_str("\nNo case has a verdict.\n");
@@ -43,7 +43,7 @@ pub fn history_table(history: &History, all: bool) -> String {
     let is_symbol = |symbol: char| symbol != NOT_RUN && symbol != symbol_of(Verdict::Skipped);
     let _ = writeln!(text, "\n{}", legend(is_symbol));
     if !all && shown.len() < series.len() {
-        let rest = count(series.len() - shown.len(), "other");
+        let rest = count_noun(series.len() - shown.len(), "other");
         let _ = writeln!(text, "\n{rest} did not change or fail.");
     }
     visible(&text).into_owned()
@@ -79,7 +79,7 @@ pub(super) fn seconds(series: &Series) -> String {
 pub(super) fn describe(change: SeriesChange) -> String {
     match change {
         SeriesChange::Stable => String::new(),
-        SeriesChange::NewlyFailing(runs) => format!("newly failing, {}", count(runs, "time")),
+        SeriesChange::NewlyFailing(runs) => format!("newly failing, {}", count_noun(runs, "time")),
         SeriesChange::Regressed(p) => format!("fails more often, p = {p:.3}"),
         SeriesChange::Improved(p) => format!("fails less often, p = {p:.3}"),
         SeriesChange::Flaky => "flaky".to_owned(),

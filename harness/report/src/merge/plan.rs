@@ -9,7 +9,7 @@ use super::source::Source;
 use crate::baseline::Baseline;
 use crate::run_event::{CaseInfo, FlakyResult, Model, RunEventKind};
 use crate::run_state::RunStart;
-use crate::text::count;
+use crate::text::count_noun;
 
 /// Number of run ids in the id of a merged run.
 const MAX_IDS: usize = 3;
@@ -154,6 +154,6 @@ pub(super) fn missing_shards(starts: &[&RunStart]) -> Option<String> {
         [others @ .., last] if others.len() < 10 => {
             Some(format!("shards {} and {last} are missing", others.join(", ")))
         }
-        many => Some(format!("{} are missing, the first is {}", count(many.len(), "shard"), many[0])),
+        many => Some(format!("{} are missing, the first is {}", count_noun(many.len(), "shard"), many[0])),
     }
 }

@@ -19,7 +19,7 @@ use crate::run_dir::RunDir;
 use crate::run_event::{RunEvent, RunEventKind};
 use crate::run_state::RunStart;
 use crate::sink::{Finished, Report, ReportError, replay};
-use crate::text::count;
+use crate::text::count_noun;
 
 /// Runs that were read and become one.
 pub struct Merge {
@@ -120,11 +120,11 @@ fn add_notes(notes: &mut Vec<String>, sources: &[Source], attempts: &Attempts, m
         notes.push(format!("Of the selection, {missing}."));
     }
     if attempts.overlaps > 0 {
-        let cells = count(attempts.overlaps, "case");
+        let cells = count_noun(attempts.overlaps, "case");
         notes.push(format!("More than one run has a verdict of {cells}; all attempts count."));
     }
     if attempts.unplanned > 0 {
-        let cells = count(attempts.unplanned, "case");
+        let cells = count_noun(attempts.unplanned, "case");
         notes.push(format!("No run planned {cells} on a kubelet of the others: skipped."));
     }
     let versions = versions(&sources.iter().map(Source::start).collect::<Vec<_>>());

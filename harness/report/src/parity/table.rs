@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use super::agreement::{Agreement, CaseAgreement, KubeletParity};
-use crate::text::{code_block, count, inert_markdown, markdown_table, visible};
+use crate::text::{code_block, count_noun, inert_markdown, markdown_table, visible};
 use evictlab_judge::Verdict;
 
 /// Renders a row for each kubelet.
@@ -60,7 +60,7 @@ pub fn parity_details(kubelet: &KubeletParity) -> String {
 fn verdicts(verdicts: &BTreeMap<Verdict, u32>) -> String {
     let one = |(verdict, n): (&Verdict, &u32)| match n {
         1 => verdict.to_string(),
-        n => format!("{verdict} in {}", count(*n as usize, "run")),
+        n => format!("{verdict} in {}", count_noun(*n as usize, "run")),
     };
     if verdicts.is_empty() {
         "not run".to_owned()

@@ -12,7 +12,7 @@ use crate::run_dir::RunDir;
 use crate::run_event::{CaseId, CaseInfo, RunEvent, RunEventKind};
 use crate::run_state::{RunState, retry_text};
 use crate::sink::{Report, ReportError};
-use crate::text::{count, duration, first_of};
+use crate::text::{count_noun, duration, first_of};
 use evictlab_judge::{CaseResult, Phase, Verdict};
 
 /// Minimum time between two progress lines of a case in one phase.
@@ -58,7 +58,7 @@ impl LogFormatter {
         match &event.kind {
             RunEventKind::RunStarted { run_id, evictlab, backend, model, kubelets, cases, .. } => {
                 self.set_widths(kubelets, cases);
-                let (cases, kubelets) = (count(cases.len(), "case"), kubelets.join(", "));
+                let (cases, kubelets) = (count_noun(cases.len(), "case"), kubelets.join(", "));
                 let model = if model.is_some() { ", a model" } else { "" };
                 let on = format!("{cases} on {kubelets}, backend {backend}{model}");
                 log.add("", Style::Plain, &format!("evictlab {evictlab}, run {run_id}: {on}"));

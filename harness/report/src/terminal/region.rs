@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::style::{Line, Style};
 use crate::run_state::{Cluster, RunStart, RunState, RunningCase};
-use crate::text::count;
+use crate::text::count_noun;
 use evictlab_judge::Verdict;
 
 /// Maximum number of lines of the region. A run on many nodes leaves room for failures above it.
@@ -60,7 +60,7 @@ fn activities(state: &RunState, run: &RunStart, now: Timestamp, columns: usize, 
     if hidden > 0 {
         let noun = if shown > 0 { "more case" } else { "case" };
         let mut line = Line::default();
-        line.push(&format!("{} running", count(hidden, noun)), Style::Dim);
+        line.push(&format!("{} running", count_noun(hidden, noun)), Style::Dim);
         lines.push(line);
     }
     lines
@@ -144,7 +144,7 @@ fn progress(state: &RunState, run: &RunStart, times: Times, columns: usize) -> L
         }
         line.push(&format!("{finished}/{planned}"), Style::Bold);
     } else {
-        line.push(&count(finished, "run"), Style::Bold);
+        line.push(&count_noun(finished, "run"), Style::Bold);
     }
     line.gap();
     line.push(&clock(times.elapsed), Style::Plain);

@@ -12,7 +12,7 @@ use crate::run_dir::RunDir;
 use crate::run_event::{RunEvent, RunEventKind};
 use crate::run_state::RunState;
 use crate::sink::{Report, ReportError};
-use crate::text::count;
+use crate::text::count_noun;
 use evictlab_judge::Verdict;
 
 /// Time between two lines with the totals, as in Go's `stress`.
@@ -60,8 +60,8 @@ impl<W: Write> Tally<W> {
 /// Renders the totals: `45s: 18 runs so far, 0 failures`.
 fn tally(run: &RunState, elapsed: Duration) -> String {
     let number = |is: fn(Verdict) -> bool| run.ended.iter().filter(|ended| is(ended.result.verdict)).count();
-    let runs = count(number(|verdict| verdict != Verdict::Skipped), "run");
-    let failures = count(number(Verdict::is_failure), "failure");
+    let runs = count_noun(number(|verdict| verdict != Verdict::Skipped), "run");
+    let failures = count_noun(number(Verdict::is_failure), "failure");
     let inconclusive = match number(|verdict| verdict == Verdict::Inconclusive) {
         0 => String::new(),
         inconclusive => format!(", {inconclusive} inconclusive"),

@@ -6,11 +6,11 @@ mod sanitize;
 mod shell;
 mod truncate;
 
-pub use evictlab_case::count;
+pub use evictlab_case::count_noun;
 pub(crate) use markdown::inert_markdown;
 pub use markdown::{code_block, markdown_cell, markdown_code, markdown_table};
 pub(crate) use phrases::duration;
-pub use phrases::{first_of, marked_ranges};
+pub use phrases::{first_line, first_of, marked_ranges};
 pub use sanitize::{visible, without_workflow_commands};
 pub(crate) use shell::STDIN;
 pub use shell::{evictlab_command, shell_quote, shell_quote_list};

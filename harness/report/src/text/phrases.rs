@@ -1,4 +1,9 @@
-//! Lists and ranges of names, and durations.
+//! Lists and ranges of names, first lines, and durations.
+
+/// Returns the first line; empty for an empty text.
+pub fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or_default()
+}
 
 /// Joins at most `max` texts with commas and counts the others: `a, b and 2 more`.
 pub fn first_of(texts: &[String], max: usize) -> String {

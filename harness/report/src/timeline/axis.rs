@@ -2,35 +2,38 @@
 
 use super::unit::Unit;
 
-/// A range of values, mapped to coordinates from `first` to `last`.
+/// Margin beside the values, as a part of their range.
+const MARGIN: f64 = 0.06;
+
+/// A range of values, mapped to coordinates from `start` to `end`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Axis {
     low: f64,
     high: f64,
-    first: f64,
-    last: f64,
+    start: f64,
+    end: f64,
 }
 
 impl Axis {
     /// An axis that covers all values, with a margin on both sides.
-    pub(super) fn around(values: impl Iterator<Item = f64>, (first, last): (f64, f64)) -> Self {
+    pub(super) fn around(values: impl Iterator<Item = f64>, (start, end): (f64, f64)) -> Self {
         let (low, high) =
             values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), one| (low.min(one), high.max(one)));
-        let room = ((high - low) * 0.06).max(high.abs() * 0.001).max(1.0);
+        let room = ((high - low) * MARGIN).max(high.abs() * 0.001).max(1.0);
         let (low, high) = if low.is_finite() { (low - room, high + room) } else { (0.0, 1.0) };
-        Self { low, high, first, last }
+        Self { low, high, start, end }
     }
 
     /// An axis from zero to the maximum of the values.
-    pub(super) fn from_zero(values: impl Iterator<Item = f64>, (first, last): (f64, f64)) -> Self {
+    pub(super) fn from_zero(values: impl Iterator<Item = f64>, (start, end): (f64, f64)) -> Self {
         let high = values.fold(0.0, f64::max);
-        Self { low: 0.0, high: if high > 0.0 { high * 1.06 } else { 1.0 }, first, last }
+        Self { low: 0.0, high: if high > 0.0 { high * (1.0 + MARGIN) } else { 1.0 }, start, end }
     }
 
     /// The coordinate of a value.
     pub(super) fn position(self, value: f64) -> f64 {
         let part = (value - self.low) / (self.high - self.low);
-        round_to_tenth(self.first + part * (self.last - self.first))
+        round_to_tenth(self.start + part * (self.end - self.start))
     }
 
     /// The distance between the coordinates of two values.
@@ -40,7 +43,7 @@ impl Axis {
 
     /// Grid values of a time axis in seconds, about six.
     pub(super) fn time_ticks(self) -> Vec<f64> {
-        self.multiples(step(self.high - self.low, 10.0, &[1.0, 2.0, 5.0]))
+        self.multiples(round_step(self.high - self.low))
     }
 
     /// Grid values of an axis in `unit`, about four, with their labels. All labels have the same
@@ -50,7 +53,7 @@ impl Axis {
         let range = (self.high - self.low) * 1.2 / factor;
         // The smallest step of a value with a prefix is a thousandth.
         let places = if factor > 1.0 { 1000.0 } else { 1.0 };
-        let step = step(range * places, 10.0, &[1.0, 2.0, 5.0]) / places;
+        let step = round_step(range * places) / places;
         let digits = (0..3).find(|digits| (step * 10_f64.powi(*digits)).fract().abs() < 1e-9).unwrap_or(3);
         let label = |value: f64| match value {
             0.0 => "0".to_owned(),
@@ -73,14 +76,16 @@ fn round_to_tenth(value: f64) -> f64 {
     (value * 10.0).round() / 10.0
 }
 
-/// The smallest product of a step and a power of `base` that fits into `range` at most seven times.
-fn step(range: f64, base: f64, steps: &[f64]) -> f64 {
+/// Returns the smallest of 1, 2, 5, 10, 20, … that fits into `range` at most seven times.
+fn round_step(range: f64) -> f64 {
+    const STEPS: [f64; 3] = [1.0, 2.0, 5.0];
+    const MAX_COUNT: f64 = 7.0;
     let mut power = 1.0;
     loop {
-        if let Some(step) = steps.iter().map(|step| step * power).find(|step| range / step <= 7.0) {
+        if let Some(step) = STEPS.iter().map(|step| step * power).find(|step| range / step <= MAX_COUNT) {
             return step;
         }
-        power *= base;
+        power *= 10.0;
     }
 }
 

@@ -2,9 +2,9 @@
 
 use jiff::SignedDuration;
 
-use super::{EventEvidence, EvictedEvent, Finding, Invariant, limits, pressure};
-use crate::KubeletVersion;
+use super::{EventEvidence, Finding, Invariant, limits, pressure};
 use crate::message::EvictionMessage;
+use crate::{EvictedEvent, KubeletVersion};
 
 /// Checks all invariants that apply to the event. Equal evidence gives equal findings.
 pub fn check(evidence: &EventEvidence<'_>) -> Vec<Finding> {

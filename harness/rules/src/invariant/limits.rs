@@ -33,7 +33,7 @@ fn check_limit(evidence: &EventEvidence<'_>, message: &EvictionMessage) -> Optio
     let holds = expected.as_deref() == Some(observed.to_string().as_str());
     let expected = expected.unwrap_or_else(|| "no enforced limit".to_owned());
     Some(Finding::proven(
-        Invariant::LimitIsThePods,
+        Invariant::LimitMatchesSpec,
         holds,
         format!("{subject}: {expected}"),
         format!("{subject}: {observed}"),
@@ -61,8 +61,8 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
+    use crate::EvictedEvent;
     use crate::KubeletVersion;
-    use crate::invariant::EvictedEvent;
     use crate::pod::Pod;
 
     #[test]

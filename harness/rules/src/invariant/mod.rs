@@ -3,15 +3,15 @@
 //! [`check`] takes the [`EventEvidence`] on one Evicted event and returns a [`Finding`] for each
 //! [`Invariant`] that applies. An invariant counts as violated only if the evidence disproves it.
 
-mod catalogue;
+mod catalog;
 mod check;
-mod event;
+mod evidence;
 mod history;
 mod limits;
 mod outcome;
 mod pressure;
 
-pub use catalogue::Invariant;
+pub use catalog::Invariant;
 pub use check::check;
-pub use event::{EvictedEvent, event_time, evicted_events};
-pub use outcome::{EventEvidence, Finding, InvariantOutcome};
+pub use evidence::EventEvidence;
+pub use outcome::{Finding, InvariantOutcome};

@@ -2,29 +2,31 @@
 
 use super::history::UsageHistory;
 use super::{EventEvidence, Finding, Invariant, InvariantOutcome};
-use crate::message::{Annotations, NodePressure, Offender, pressure_eviction, reportable_containers};
+use crate::message::{
+    Annotations, NodePressure, Offender, ThresholdClause, pressure_eviction, reportable_containers,
+};
 use crate::pod::Container;
 use crate::quantity::Quantity;
 use crate::threshold::{Observation, Resource, Threshold};
 
 pub(super) fn check(evidence: &EventEvidence<'_>, message: &NodePressure) -> Vec<Finding> {
     let mut findings = vec![check_annotations(evidence, message), check_pod_sentence(evidence, message)];
-    findings.extend(check_names(evidence, message));
-    findings.extend(check_excess(message));
+    findings.extend(check_candidates(evidence, message));
+    findings.extend(check_usage_exceeds_request(message));
     findings.extend(check_requests(evidence, message));
     findings.extend(check_completeness(evidence, message));
     findings.extend(check_threshold(evidence, message));
-    findings.extend(check_usages(evidence, message));
-    findings.extend(check_form(message));
+    findings.extend(check_usage_in_summary(evidence, message));
+    findings.extend(check_canonical_amounts(message));
     findings
 }
 
-/// Checks how the amounts are printed that the kubelet measured.
-fn check_form(message: &NodePressure) -> impl Iterator<Item = Finding> {
+/// Checks that measured amounts are printed in canonical form.
+fn check_canonical_amounts(message: &NodePressure) -> Vec<Finding> {
     let available = message.threshold.iter().map(|clause| ("available", &clause.available));
     let offenders = message.pod.iter().chain(&message.containers);
     let amounts = available.chain(offenders.map(|Offender { name, usage, .. }| (name.as_str(), usage)));
-    amounts.map(|(name, amount)| {
+    let finding = |(name, amount): (&str, &Quantity)| {
         let canonical = if message.resource.is_bytes() {
             Quantity::from_bytes(amount.value())
         } else {
@@ -34,7 +36,8 @@ fn check_form(message: &NodePressure) -> impl Iterator<Item = Finding> {
         let holds = expected == observed;
         let named = |text: &str| format!("{name}: {text}");
         Finding::proven(Invariant::AmountsAreCanonical, holds, named(&expected), named(&observed))
-    })
+    };
+    amounts.map(finding).collect()
 }
 
 fn check_annotations(evidence: &EventEvidence<'_>, message: &NodePressure) -> Finding {
@@ -70,9 +73,9 @@ fn check_pod_sentence(evidence: &EventEvidence<'_>, message: &NodePressure) -> F
     Finding::new(Invariant::PodSentenceFollowsTheVersion, outcome, expected, observed)
 }
 
-fn check_names(evidence: &EventEvidence<'_>, message: &NodePressure) -> Option<Finding> {
+fn check_candidates(evidence: &EventEvidence<'_>, message: &NodePressure) -> Vec<Finding> {
     if message.containers.is_empty() {
-        return None;
+        return vec![];
     }
     let reportable: Vec<_> =
         reportable_containers(evidence.version, evidence.pod).map(|spec| spec.name.as_str()).collect();
@@ -80,30 +83,27 @@ fn check_names(evidence: &EventEvidence<'_>, message: &NodePressure) -> Option<F
     let is_unique = |name: &&str| names.iter().filter(|other| *other == name).count() == 1;
     let holds = names.iter().all(|name| reportable.contains(name) && is_unique(name));
     let expected = format!("some of {}, each once", reportable.join(", "));
-    Some(Finding::proven(Invariant::OffendersAreCandidates, holds, expected, names.join(", ")))
+    vec![Finding::proven(Invariant::OffendersAreCandidates, holds, expected, names.join(", "))]
 }
 
-fn check_excess(message: &NodePressure) -> impl Iterator<Item = Finding> {
-    message.containers.iter().map(|Offender { name, usage, request }| {
+fn check_usage_exceeds_request(message: &NodePressure) -> Vec<Finding> {
+    let finding = |Offender { name, usage, request }: &Offender| {
         let expected = format!("{name}: more than {request}");
         let observed = format!("{name}: {usage}");
         Finding::proven(Invariant::UsageExceedsRequest, usage > request, expected, observed)
-    })
+    };
+    message.containers.iter().map(finding).collect()
 }
 
 fn check_requests(evidence: &EventEvidence<'_>, message: &NodePressure) -> Vec<Finding> {
     let finding = |Offender { name, request, .. }: &Offender| {
         let spec = reportable_containers(evidence.version, evidence.pod).find(|spec| spec.name == *name)?;
-        let expected = request_or_zero(spec, message.resource).to_string();
+        let expected = spec.request_or_zero(message.resource.as_str()).to_string();
         let holds = expected == request.to_string();
         let (expected, observed) = (format!("{name}: {expected}"), format!("{name}: {request}"));
-        Some(Finding::proven(Invariant::RequestIsThePods, holds, expected, observed))
+        Some(Finding::proven(Invariant::RequestMatchesSpec, holds, expected, observed))
     };
     message.containers.iter().filter_map(finding).collect()
-}
-
-fn request_or_zero(container: &Container, resource: Resource) -> Quantity {
-    container.request(resource.as_str()).cloned().unwrap_or(Quantity::ZERO)
 }
 
 fn check_completeness(evidence: &EventEvidence<'_>, message: &NodePressure) -> Vec<Finding> {
@@ -119,7 +119,7 @@ fn check_completeness(evidence: &EventEvidence<'_>, message: &NodePressure) -> V
 /// Checks that the message names `container` if it was over its request.
 fn check_is_named(evidence: &EventEvidence<'_>, message: &NodePressure, container: &Container) -> Finding {
     let name = &container.name;
-    let request = request_or_zero(container, message.resource);
+    let request = container.request_or_zero(message.resource.as_str());
     let history = UsageHistory::of_container(evidence.samples, evidence.pod, name, message.resource);
     let finding = |outcome, observed: String| {
         let expected = format!("{name}: named if it was over {request}");
@@ -152,51 +152,79 @@ fn check_is_named(evidence: &EventEvidence<'_>, message: &NodePressure, containe
 
 fn check_threshold(evidence: &EventEvidence<'_>, message: &NodePressure) -> Vec<Finding> {
     let Some(clause) = &message.threshold else { return vec![] };
+    let thresholds = resolve_thresholds(evidence, message.resource, clause);
+    vec![check_available(clause, &thresholds), check_configured(clause, &thresholds)]
+}
+
+/// The configured thresholds of a resource, in the units of the message.
+struct ResolvedThresholds {
+    /// The quantities, as the kubelet prints them.
+    quantities: Vec<String>,
+    /// False if a threshold is a percentage of an unknown capacity.
+    is_complete: bool,
+    /// The amount that must be available for the threshold of the message not to be met.
+    needed: Quantity,
+}
+
+fn resolve_thresholds(
+    evidence: &EventEvidence<'_>,
+    resource: Resource,
+    clause: &ThresholdClause,
+) -> ResolvedThresholds {
     let quantity = clause.quantity.to_string();
-    let configured =
-        evidence.thresholds.iter().filter(|threshold| threshold.signal.resource() == message.resource);
-    let mut quantities = vec![];
-    let mut unresolved = false;
-    // A met threshold stays met until its minimum reclaim is available as well, which the message
-    // does not contain.
-    let mut needed = clause.quantity.clone();
+    let mut thresholds =
+        ResolvedThresholds { quantities: vec![], is_complete: true, needed: clause.quantity.clone() };
+    let configured = evidence.thresholds.iter().filter(|threshold| threshold.signal.resource() == resource);
     for (threshold, capacity) in configured
         .flat_map(|threshold| capacities(evidence, threshold).into_iter().map(move |one| (threshold, one)))
     {
         let Some(resolved) = threshold.value.resolve(capacity.as_ref()) else {
-            unresolved = true;
+            thresholds.is_complete = false;
             continue;
         };
+        let resolved = resolved.to_string();
         let min_reclaim =
             threshold.min_reclaim.as_ref().and_then(|reclaim| reclaim.resolve(capacity.as_ref()));
-        let resolved = resolved.to_string();
+        // A met threshold stays met until its minimum reclaim is available as well, which the
+        // message does not contain.
         if let Some(min_reclaim) = min_reclaim.filter(|_| resolved == quantity) {
-            needed = needed.max(clause.quantity.clone() + &min_reclaim);
+            thresholds.needed = thresholds.needed.max(clause.quantity.clone() + &min_reclaim);
         }
-        if !quantities.contains(&resolved) {
-            quantities.push(resolved);
+        if !thresholds.quantities.contains(&resolved) {
+            thresholds.quantities.push(resolved);
         }
     }
-    let below = Finding::proven(
+    thresholds
+}
+
+fn check_available(clause: &ThresholdClause, thresholds: &ResolvedThresholds) -> Finding {
+    let needed = &thresholds.needed;
+    Finding::proven(
         Invariant::AvailableIsBelowTheThreshold,
-        clause.available < needed,
+        clause.available < *needed,
         format!("less than {needed}"),
         clause.available.to_string(),
-    );
+    )
+}
+
+fn check_configured(clause: &ThresholdClause, thresholds: &ResolvedThresholds) -> Finding {
+    let ResolvedThresholds { quantities, is_complete, .. } = thresholds;
+    let quantity = clause.quantity.to_string();
     let outcome = if quantities.contains(&quantity) {
         InvariantOutcome::Holds
-    } else if quantities.is_empty() || unresolved {
+    } else if quantities.is_empty() || !is_complete {
         InvariantOutcome::Unproven
     } else {
         InvariantOutcome::Violated
     };
     let expected =
         if quantities.is_empty() { "a configured threshold".to_owned() } else { quantities.join(" or ") };
-    vec![below, Finding::new(Invariant::ThresholdIsConfigured, outcome, expected, quantity)]
+    Finding::new(Invariant::ThresholdIsConfigured, outcome, expected, quantity)
 }
 
 /// Returns the capacities that percentages of a threshold may refer to, or `None` alone if no
-/// sample has one. That of the memory of all pods changes when the kubelet sets its limit.
+/// sample has one. The capacity of `allocatableMemory.available` changes when the kubelet sets the
+/// limit of the pods' cgroup.
 fn capacities(evidence: &EventEvidence<'_>, threshold: &Threshold) -> Vec<Option<Quantity>> {
     let mut found: Vec<Option<Quantity>> = Vec::new();
     for sample in evidence.samples {
@@ -209,7 +237,7 @@ fn capacities(evidence: &EventEvidence<'_>, threshold: &Threshold) -> Vec<Option
     if found.is_empty() { vec![None] } else { found }
 }
 
-fn check_usages(evidence: &EventEvidence<'_>, message: &NodePressure) -> Vec<Finding> {
+fn check_usage_in_summary(evidence: &EventEvidence<'_>, message: &NodePressure) -> Vec<Finding> {
     let EventEvidence { pod, samples, .. } = evidence;
     let of_containers = message.containers.iter().map(|offender| {
         let history = UsageHistory::of_container(samples, pod, &offender.name, message.resource);

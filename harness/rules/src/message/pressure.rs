@@ -34,7 +34,7 @@ pub fn pressure_eviction(
         let spec = reportable_containers(version, pod).find(|spec| spec.name == container.name);
         let (Some(spec), Some(usage)) = (spec, container_usage(container, resource)) else { continue };
         let usage = Quantity::from_bytes(usage);
-        let request = spec.request(resource.as_str()).cloned().unwrap_or(Quantity::ZERO);
+        let request = spec.request_or_zero(resource.as_str());
         if usage > request {
             message.containers.push(Offender { name: container.name.clone(), usage, request });
         }

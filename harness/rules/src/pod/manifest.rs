@@ -19,7 +19,7 @@ pub const CONFIG_SOURCE_ANNOTATION: &str = "kubernetes.io/config.source";
 
 /// Reasons of a waiting container whose image the kubelet cannot get
 /// (`pkg/kubelet/images/types.go`).
-pub const IMAGE_ERRORS: [&str; 5] =
+pub const IMAGE_ERROR_REASONS: [&str; 5] =
     ["ErrImageNeverPull", "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "RegistryUnavailable"];
 
 /// A pod as the API server returns it.
@@ -48,7 +48,7 @@ pub struct ObjectMeta {
     /// UID, the key of the pod's statistics in the Summary.
     #[serde(default)]
     pub uid: String,
-    /// Annotations. The kubelet's own mark static pods and mirror pods.
+    /// Annotations, including those by which the kubelet marks static and mirror pods.
     #[serde(default)]
     pub annotations: BTreeMap<String, String>,
 }
@@ -173,6 +173,11 @@ impl Container {
     /// Returns the request, defaulted to the limit as the API server does; `None` without either.
     pub fn request(&self, resource: &str) -> Option<&Quantity> {
         self.resources.requests.get(resource).or_else(|| self.resources.limits.get(resource))
+    }
+
+    /// Returns the [`request`](Self::request) of a resource, or 0.
+    pub fn request_or_zero(&self, resource: &str) -> Quantity {
+        self.request(resource).cloned().unwrap_or(Quantity::ZERO)
     }
 }
 

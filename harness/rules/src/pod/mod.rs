@@ -9,7 +9,8 @@ mod qos;
 mod requests;
 
 pub use manifest::{
-    CONFIG_MIRROR_ANNOTATION, CONFIG_SOURCE_ANNOTATION, Container, ContainerStatus, EmptyDir, IMAGE_ERRORS,
-    ObjectMeta, Pod, PodSpec, PodStatus, ResourceRequirements, SYSTEM_CRITICAL_PRIORITY, Volume,
+    CONFIG_MIRROR_ANNOTATION, CONFIG_SOURCE_ANNOTATION, Container, ContainerStatus, EmptyDir,
+    IMAGE_ERROR_REASONS, ObjectMeta, Pod, PodSpec, PodStatus, ResourceRequirements, SYSTEM_CRITICAL_PRIORITY,
+    Volume,
 };
 pub use qos::QosClass;

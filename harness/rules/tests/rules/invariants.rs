@@ -4,13 +4,11 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use evictlab_rules::KubeletVersion;
-use evictlab_rules::invariant::{
-    EventEvidence, Invariant, InvariantOutcome, check, event_time, evicted_events,
-};
+use evictlab_rules::invariant::{EventEvidence, Invariant, InvariantOutcome, check};
 use evictlab_rules::pod::Pod;
 use evictlab_rules::summary::Sample;
 use evictlab_rules::threshold::{ThresholdConfig, parse_threshold_config};
+use evictlab_rules::{KubeletVersion, event_time, evicted_events};
 use serde_json::{Value, from_value, json};
 
 /// Returns the invariants that the first eviction of a recording violates after tampering.
@@ -166,13 +164,13 @@ fn offenders() -> Vec<Row> {
             "a named container within its request",
             SIDECARS,
             Box::new(replace_all("304Ki, request is 0", "304Ki, request is 1Mi")),
-            &[UsageExceedsRequest, RequestIsThePods],
+            &[UsageExceedsRequest, RequestMatchesSpec],
         ),
         (
             "a request that is not the pod's",
             SIDECARS,
             Box::new(replace_all("304Ki, request is 0", "304Ki, request is 1Ki")),
-            &[RequestIsThePods],
+            &[RequestMatchesSpec],
         ),
         (
             "a container left out",
@@ -274,7 +272,7 @@ fn without_node_pressure() -> Vec<Row> {
             "a limit that is not the pod's",
             "v1.32.13/container-own-limit",
             Box::new(replace_all("limit \\\"20Mi\\\"", "limit \\\"21Mi\\\"")),
-            &[LimitIsThePods],
+            &[LimitMatchesSpec],
         ),
         (
             "annotations on an eviction for a limit",

@@ -5,16 +5,14 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-use evictlab_rules::KubeletVersion;
-use evictlab_rules::invariant::{
-    EventEvidence, EvictedEvent, Finding, Invariant, InvariantOutcome, check, evicted_events,
-};
+use evictlab_rules::invariant::{EventEvidence, Finding, Invariant, InvariantOutcome, check};
 use evictlab_rules::message::{
     Annotations, EvictionMessage, NodePressure, ThresholdClause, local_storage_eviction, pressure_eviction,
 };
 use evictlab_rules::pod::Pod;
 use evictlab_rules::summary::{ContainerStats, FsStats, MemoryStats, PodStats, Sample};
 use evictlab_rules::threshold::{Resource, Threshold, ThresholdConfig, parse_threshold_config};
+use evictlab_rules::{EvictedEvent, KubeletVersion, evicted_events};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -182,14 +180,14 @@ fn no_invariant_is_violated() {
         Invariant::AnnotationsMatchTheMessage,
         Invariant::OffendersAreCandidates,
         Invariant::UsageExceedsRequest,
-        Invariant::RequestIsThePods,
+        Invariant::RequestMatchesSpec,
         Invariant::OffendersAreComplete,
         Invariant::PodSentenceFollowsTheVersion,
         Invariant::AvailableIsBelowTheThreshold,
         Invariant::ThresholdIsConfigured,
         Invariant::UsageIsInTheSummary,
         Invariant::AmountsAreCanonical,
-        Invariant::LimitIsThePods,
+        Invariant::LimitMatchesSpec,
         Invariant::NoPressureNoAnnotations,
         Invariant::KillIsAwaited,
     ];

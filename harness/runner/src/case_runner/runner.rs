@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use evictlab_case::{Case, ContainerfsPlacement, LoadedCase, NodeChange};
+use evictlab_case::expression::Variable;
+use evictlab_case::{Case, ContainerfsPlacement, LoadedCase, NodeChange, has_kind};
 use evictlab_cluster::workload::{Namespace, NamespacePurpose};
 use evictlab_cluster::{NodeFileSystems, NodeReversal};
 use evictlab_evidence::{EvidenceSource, LiveState, MissingEvidence, ObservationEnd, Observations};
@@ -398,14 +399,13 @@ impl CaseRunner<'_> {
         observations: &mut Observations,
     ) {
         let case = &self.case.case;
-        if case.references("logs") {
+        if case.references(Variable::Logs) {
             let client = self.run_node.node.client();
             let mut reader = LogReader { client, namespace: &namespace.name, budget, observations };
             reader.read_unread(live).await;
         }
         let created = case.created_objects();
-        let is_pod = |kind: Option<&Value>| kind.is_some_and(|kind| kind == "Pod");
-        let objects = case.objects.iter().chain(created).filter(|manifest| !is_pod(manifest.get("kind")));
+        let objects = case.objects.iter().chain(created).filter(|manifest| !has_kind(manifest, "Pod"));
         for manifest in objects {
             let manifest = Value::Object(manifest.clone());
             match budget.read(namespace.object(&manifest)).await {
@@ -434,7 +434,7 @@ impl CaseRunner<'_> {
             node: &self.run_node.node,
             namespace: &prepared.namespace.name,
             before: &prepared.before,
-            full_kubelet_log: case.references("kubeletLog"),
+            full_kubelet_log: case.references(Variable::KubeletLog),
             restarts_kubelet: case.node_changes().any(|change| *change == NodeChange::RestartKubelet),
             metrics: case.metrics_read(),
         };

@@ -1,7 +1,7 @@
 //! Execution of a case's steps.
 
 use evictlab_case::{
-    Action, ApiRequest, ContainerCommand, Name, NodeChange, ObjectKind, Step, Taint, TaintEffect,
+    Action, ApiRequest, ContainerCommand, Name, NodeChange, ObjectKind, Step, Taint, TaintEffect, has_kind,
 };
 use evictlab_cluster::kubelet_config::{self, merge_fields};
 use evictlab_cluster::workload::{GracePeriod, Namespace, Placement, StageError, object_manifest};
@@ -71,8 +71,9 @@ impl CaseRunner<'_> {
     ) -> Result<(), CaseError> {
         match request {
             ApiRequest::Create(manifest) => {
+                let is_pod = has_kind(manifest, "Pod");
                 let manifest = object_manifest(manifest, placement);
-                if manifest.get("kind").is_some_and(|kind| kind == "Pod") {
+                if is_pod {
                     let created = namespace.create_pod(&manifest).await?;
                     observations.pods_created.push(Recorded::decode(created)?);
                 } else {

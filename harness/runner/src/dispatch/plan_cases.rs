@@ -10,7 +10,7 @@ use evictlab_case::{Case, LoadedCase};
 use evictlab_cluster::{Backend, ClusterPlan, Kubelet};
 use evictlab_judge::{CaseResult, Verdict};
 use evictlab_report::CaseId;
-use evictlab_report::text::count;
+use evictlab_report::text::count_noun;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
@@ -266,7 +266,7 @@ fn describe_reasons(reasons: &[(String, SkipReason)]) -> String {
         several => {
             let described = several.iter().take(MAX_REASONS).map(|(node, why)| format!("{node}: {why}"));
             let others = several.len().saturating_sub(MAX_REASONS);
-            let others = (others > 0).then(|| format!("and other reasons on {}", count(others, "node")));
+            let others = (others > 0).then(|| format!("and other reasons on {}", count_noun(others, "node")));
             described.chain(others).collect::<Vec<_>>().join("; ")
         }
     }

@@ -1,5 +1,6 @@
 //! Exclusivity: resources that a case does not share with other cases.
 
+use evictlab_case::expression::Variable;
 use evictlab_case::{Case, NodeSetup, PressureMechanism, PressureSignal};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -28,6 +29,9 @@ pub enum SharedResources {
     /// Memory, process ids and the disk of one host.
     HostAndDisk,
 }
+
+/// Variables that also contain evictions of other cases.
+const SHARED_VARIABLES: [Variable; 3] = [Variable::Counted, Variable::Metrics, Variable::KubeletLog];
 
 /// Returns the exclusivity of a case on nodes that share resources.
 ///
@@ -64,9 +68,7 @@ pub fn exclusivity(case: &Case, shared: SharedResources) -> Exclusivity {
         // A kubelet evicts no other pod while it waits for an evicted one to terminate.
         None if case.expect.killed_within.or(case.expect.killed_after).is_some() => Exclusivity::Node,
         None if changes_node(case) => Exclusivity::Node,
-        None if ["counted", "metrics", "kubeletLog"].iter().any(|one| case.references(one)) => {
-            Exclusivity::Node
-        }
+        None if SHARED_VARIABLES.into_iter().any(|variable| case.references(variable)) => Exclusivity::Node,
         None => Exclusivity::Shared,
     }
 }

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use evictlab_case::expression::Variable;
 use evictlab_case::{Action, Case, NodeSetup, PodPlacement, Pressure, PressureMechanism, PressureSignal};
 use evictlab_cluster::kubelet_config::{Difference, differences};
 use evictlab_cluster::{CORDONED, ExternalNode, Node, NodeError, PressureForbidden, system_taints};
@@ -216,7 +217,7 @@ impl NodePolicy {
         if !case.priority_classes.is_empty() || !case.runtime_classes.is_empty() {
             return Err(SkipReason::ClusterScoped);
         }
-        if case.references("kubeletLog") {
+        if case.references(Variable::KubeletLog) {
             return Err(SkipReason::NoKubeletLog);
         }
         if let Some((field, _)) = case.kubelet_config.iter().find(|(_, value)| value.is_null()) {

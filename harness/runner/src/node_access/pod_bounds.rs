@@ -2,7 +2,7 @@
 //! their manifests allow at most, and their privileges.
 
 use evictlab_case::{
-    Case, ContainerManifest, EphemeralContainer, LocatedPodSpec, PodPlacement, PodSpecManifest, QuantityText,
+    Case, ContainerManifest, EphemeralContainer, ObjectPodSpec, PodPlacement, PodSpecManifest, QuantityText,
     ResizableResource, SYSTEM_PRIORITY_CLASSES,
 };
 use evictlab_cluster::workload::{GracePeriod, add_default_limits};
@@ -67,8 +67,8 @@ impl PodBounds {
         bounds
     }
 
-    fn add(&mut self, pod: &LocatedPodSpec, with_default_limits: bool) {
-        let LocatedPodSpec { object, is_completed, .. } = pod;
+    fn add(&mut self, pod: &ObjectPodSpec, with_default_limits: bool) {
+        let ObjectPodSpec { object, is_completed, .. } = pod;
         let mut spec = match pod.parse() {
             Ok(spec) => spec,
             Err(error) => {
@@ -92,7 +92,7 @@ impl PodBounds {
         // The disk of an ended pod is in use until the pod is deleted.
         let [memory, disk] = RESOURCES;
         for (resource, count, sum) in
-            [(memory, pod.replicas, &mut self.limits.memory), (disk, pod.total, &mut self.limits.disk)]
+            [(memory, pod.replicas, &mut self.limits.memory), (disk, pod.max_created, &mut self.limits.disk)]
         {
             let of_pod = spec.resources.as_ref().and_then(|resources| bytes(resources.limit(resource)?));
             let of_containers = spec.all_containers().filter_map(|container| limit(container, resource));
@@ -108,7 +108,7 @@ impl PodBounds {
 
 /// Returns the priority class by which a pod may preempt others: that of a critical pod on its
 /// node, and any class of a scheduled pod.
-fn preemption(pod: &LocatedPodSpec, placed: PodPlacement) -> Option<String> {
+fn preemption(pod: &ObjectPodSpec, placed: PodPlacement) -> Option<String> {
     let class = pod.parse().ok()?.priority_class_name?;
     let preempts = placed == PodPlacement::Scheduled || SYSTEM_PRIORITY_CLASSES.contains(&class.as_str());
     preempts.then(|| format!("{} has the priority class {class}", pod.object))

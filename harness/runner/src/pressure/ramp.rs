@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use evictlab_case::Pressure;
+use evictlab_case::{GROWTH_VARIABLES, Pressure};
 
 use crate::pressure::thresholds::{format_in_unit, overshoot, stated_amount, unit};
 
@@ -44,11 +44,11 @@ impl Ramp {
         self.pause * u32::try_from(self.steps).unwrap_or(u32::MAX)
     }
 
-    /// Returns the variables that `$(NAME)` in a case refers to.
+    /// Returns the values of [`GROWTH_VARIABLES`], which `$(NAME)` in a case refers to.
     ///
     /// `STEP`, `PAUSE` and `TOTAL` have the notation of agnhost's `stress`; the others are plain
     /// numbers for shells.
-    pub fn environment(&self) -> [(&'static str, String); 7] {
+    pub fn environment(&self) -> [(&'static str, String); GROWTH_VARIABLES.len()] {
         let quantity = |amount: u64| format_in_unit(amount, self.unit);
         [
             ("STEP", quantity(self.step)),
@@ -178,6 +178,7 @@ mod tests {
     fn the_environment_has_the_notation_of_agnhost_and_of_shells() {
         let ramp =
             Ramp { step: 13 * MIB, pause: Duration::from_millis(250), steps: 28, unit: MIB, others: 0 };
+        assert_eq!(ramp.environment().map(|(name, _)| name), GROWTH_VARIABLES);
         let text: Vec<String> =
             ramp.environment().into_iter().map(|(name, value)| format!("{name}={value}")).collect();
         assert_eq!(

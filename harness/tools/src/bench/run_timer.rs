@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use jiff::Timestamp;
 
 use evictlab_judge::Phase;
+use evictlab_report::text::first_line;
 use evictlab_report::{CaseId, Report, ReportError, RunEvent, RunEventKind, RunState};
 
 /// Durations of a run.
@@ -109,7 +110,7 @@ impl Report for RunTimer {
                         "{} on {}: {}",
                         id.case,
                         id.kubelet,
-                        one_line(&result.why)
+                        first_line(&result.why)
                     )),
                 });
             }
@@ -121,10 +122,6 @@ impl Report for RunTimer {
     fn finish(self: Box<Self>, _run: &RunState) -> Result<(), ReportError> {
         Ok(())
     }
-}
-
-fn one_line(text: &str) -> &str {
-    text.lines().next().unwrap_or_default()
 }
 
 fn seconds(from: Timestamp, to: Timestamp) -> f64 {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use evictlab_report::text::{count, markdown_table};
+use evictlab_report::text::{count_noun, markdown_table};
 
 use super::search::{CandidateState, KubeletSearch, KubeletSearchOutcome, ProbeOutcome};
 use super::search_range::SearchRange;
@@ -18,7 +18,7 @@ pub fn render(search: &KubeletSearch, outcome: &KubeletSearchOutcome, case: &str
         [name, verdict, cluster]
     });
     let mut text = markdown_table(&["kubelet", "verdict", "seen"], rows);
-    let clusters = count(search.clusters, "cluster");
+    let clusters = count_noun(search.clusters, "cluster");
     let _ = writeln!(text, "\n{}\n\nThe search took {clusters}.", sentence(search, outcome, case));
     text
 }

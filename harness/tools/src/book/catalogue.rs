@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 
 use evictlab_case::{KnownBug, KubeletRequirement, LoadedCase};
 use evictlab_judge::Verdict;
-use evictlab_report::text::{code_block, count, markdown_code, markdown_table, marked_ranges};
+use evictlab_report::text::{code_block, count_noun, markdown_code, markdown_table, marked_ranges};
 use regex::Regex;
 
 /// Verdicts of each case (`suite/case`) by minor version of the kubelet, such as `v1.32`.
@@ -90,7 +90,7 @@ fn verdict_table(id: &str, verdicts: &[(String, Verdicts)]) -> String {
 pub(super) fn catalogue_page(cases: &[Arc<LoadedCase>], verdicts: &[(String, Verdicts)]) -> String {
     let mut text = format!(
         "# Catalogue\n\n{}. Each states one behaviour of the kubelet; `evictlab run NAME` runs it.\n",
-        count(cases.len(), "case")
+        count_noun(cases.len(), "case")
     );
     for suite in cases.chunk_by(|one, next| one.suite == next.suite) {
         let rows = suite.iter().map(|loaded| {

@@ -1,6 +1,8 @@
 //! The expectations of an exported case, as sentences in its script.
 
-use evictlab_case::{Case, Duration, KnownBug, Message, Name, Presence, ResourceAmounts, Witness};
+use evictlab_case::{
+    Case, DurationText, ExpectedMessage, KnownBug, Name, Presence, ResourceAmounts, Witness,
+};
 
 /// Returns the expectations, one sentence each.
 pub(crate) fn expected(case: &Case) -> Vec<String> {
@@ -34,7 +36,7 @@ pub(crate) fn shown_by(bug: &KnownBug) -> Vec<String> {
     evicted.chain(rejected).chain(bug.message.iter().flat_map(message)).chain(late).chain(facts).collect()
 }
 
-fn killed_late(time: Duration) -> String {
+fn killed_late(time: DurationText) -> String {
     format!("its containers end {time} or more after the event")
 }
 
@@ -65,7 +67,7 @@ fn presence(what: &str, there: Presence) -> String {
     format!("{what}: {}", if there == Presence::Present { "present" } else { "absent" })
 }
 
-fn message(message: &Message) -> Vec<String> {
+fn message(message: &ExpectedMessage) -> Vec<String> {
     let mut sentences = vec![];
     if let Some(containers) = &message.containers {
         let named = containers.iter().map(|(name, figures)| format!("{name}{}", in_parentheses(figures)));

@@ -8,6 +8,7 @@ use super::expectations::{expected, facts, shown_by};
 use super::images::images;
 use super::manifests::expand_variables;
 use super::signal::{flag, sed_expression, unit};
+use evictlab_case::expression::Variable;
 use evictlab_case::{Case, EphemeralContainer, LoadedCase, Pressure};
 use evictlab_cluster::OLDEST_KIND;
 use evictlab_report::text::{shell_quote, shell_quote_list};
@@ -87,7 +88,7 @@ exit \"$missing\"
         wait = cluster.workers.iter().map(|worker| wait_command(case, worker)).collect::<String>(),
         witnesses = if shows_witnesses(case) { WITNESSES } else { "" },
         ends = if shows_ends(case) { ENDS } else { "" },
-        log = if case.references("kubeletLog") { LOG } else { "" },
+        log = if case.references(Variable::KubeletLog) { LOG } else { "" },
     )
 }
 
@@ -107,8 +108,8 @@ fn shows_witnesses(case: &Case) -> bool {
 
 fn shows_ends(case: &Case) -> bool {
     case.expect.killed_within.or(case.expect.killed_after).is_some()
-        || case.references("pods")
-        || case.references("podList")
+        || case.references(Variable::Pods)
+        || case.references(Variable::PodList)
 }
 
 /// Prints the kubelet log lines of the eviction manager.

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use evictlab_report::BackendName;
-use evictlab_report::text::{count, markdown_code, markdown_table};
+use evictlab_report::text::{count_noun, markdown_code, markdown_table};
 
 use super::culprit::Culprit;
 use super::repository::{Commit, short};
@@ -22,8 +22,8 @@ pub(super) fn progress(search: &CommitSearch, commit: &Commit, left: usize) -> S
         id if *id == search.old => search.old_term,
         id if *id == search.new => search.old_term.opposite(),
         _ => {
-            let steps = count(remaining_tests(left) as usize, "step");
-            return format!("{} left, about {steps}: {name}", count(left, "commit"));
+            let steps = count_noun(remaining_tests(left) as usize, "step");
+            return format!("{} left, about {steps}: {name}", count_noun(left, "commit"));
         }
     };
     format!("given as {}: {name}", term.label())
@@ -52,7 +52,12 @@ pub fn render(search: &CommitSearch, outcome: &CommitSearchOutcome, culprit: Opt
         let _ = writeln!(text, "\n{MODELLED}");
     }
     let (tested, builds) = (search.file.tested.len(), search.file.builds as usize);
-    let _ = writeln!(text, "\nThe search took {} and {}.", count(tested, "commit"), count(builds, "build"));
+    let _ = writeln!(
+        text,
+        "\nThe search took {} and {}.",
+        count_noun(tested, "commit"),
+        count_noun(builds, "build")
+    );
     text
 }
 
@@ -113,7 +118,7 @@ fn confidence(search: &CommitSearch) -> String {
         "Confidence: {:.1} %. {} of {} of {term} commits had a {term} verdict, so such a try is {term} with probability p = {:.2} (rule of succession). A {term} commit is mistaken for a {other} one with probability (1 - p)^{} = {missed:.1} %; more `--tries` make this less likely.",
         estimate.confidence * 100.0,
         estimate.agreeing,
-        count(estimate.tries as usize, "try"),
+        count_noun(estimate.tries as usize, "try"),
         estimate.rate,
         options.tries,
     )

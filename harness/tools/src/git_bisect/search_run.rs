@@ -3,6 +3,7 @@
 use evictlab_cluster::Kubelet;
 use evictlab_cluster::images::kubelet_version;
 use evictlab_report::RunDir;
+use evictlab_report::text::first_line;
 use evictlab_rules::KubeletVersion;
 use evictlab_runner::Interrupt;
 
@@ -86,13 +87,16 @@ impl<B: CommitBackend> CommitSearchRun<B> {
         };
         let version = match kubelet_version(&path) {
             Ok(version) => version,
-            Err(error) => return Ok((None, CommitResult::NotBuilt(first_line(&error.to_string())))),
+            Err(error) => {
+                let reason = first_line(&error.to_string()).to_owned();
+                return Ok((None, CommitResult::NotBuilt(reason)));
+            }
         };
         // A node image may be pulled.
         let resolved = self.interrupt.or_none(self.worker.backend().kubelet(&path, &version)).await;
         let result = match resolved.ok_or(CommitSearchError::Interrupted)? {
             Ok(kubelet) => self.judge(commit, &kubelet).await?,
-            Err(reason) => CommitResult::Inconclusive(first_line(&reason)),
+            Err(reason) => CommitResult::Inconclusive(first_line(&reason).to_owned()),
         };
         Ok((Some(version), result))
     }
@@ -143,8 +147,4 @@ impl<B: CommitBackend> CommitSearchRun<B> {
             logs: self.builder.logs.clone(),
         }
     }
-}
-
-fn first_line(text: &str) -> String {
-    text.lines().next().unwrap_or_default().to_owned()
 }

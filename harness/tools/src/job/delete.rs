@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::time::Duration;
 
 use evictlab_cluster::{ClusterClient, JobName};
-use evictlab_report::text::count;
+use evictlab_report::text::count_noun;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Pod, ServiceAccount};
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
@@ -35,7 +35,7 @@ pub async fn delete(cluster: &ClusterClient, job: &JobName, step: &dyn Fn(&str))
     wait_for_pods(cluster, job).await?;
     let namespaces = cluster.remove_runs_of_job(job).await?;
     if namespaces > 0 {
-        step(&format!("deleted {} of killed runs", count(namespaces, "namespace")));
+        step(&format!("deleted {} of killed runs", count_noun(namespaces, "namespace")));
     }
     let name = cluster_name(job);
     found |= delete_labelled(&Api::<ClusterRoleBinding>::all(client.clone()), &name, job, step).await?;

@@ -175,7 +175,7 @@ fn all_containers(
         Some(Offender {
             name: stats.name.clone(),
             usage: Quantity::from_bytes(container_usage(stats, resource)?),
-            request: container.request(resource.as_str()).cloned().unwrap_or(Quantity::ZERO),
+            request: container.request_or_zero(resource.as_str()),
         })
     };
     stats.containers.iter().filter_map(offender).collect()

@@ -15,9 +15,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use evictlab_rules::invariant::{EvictedEvent, evicted_events};
 use evictlab_rules::message::EvictionMessage;
 use evictlab_rules::threshold::Resource;
+use evictlab_rules::{EvictedEvent, evicted_events};
 use serde_json::Value;
 
 /// An empty writable layer and a page of log, in bytes.

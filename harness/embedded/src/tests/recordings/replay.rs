@@ -7,7 +7,7 @@ use crate::options::ClusterOptions;
 use crate::resource::Kind;
 use crate::sim::SimTime;
 use crate::simulation::Simulation;
-use evictlab_rules::invariant::evicted_events;
+use evictlab_rules::evicted_events;
 use serde_json::Value;
 
 use super::recording::Recording;

@@ -1,6 +1,6 @@
 //! Conditions of a case that are evaluated only when their variables may have changed.
 
-use evictlab_case::expression::{Expression, ExpressionError};
+use evictlab_case::expression::{Expression, ExpressionError, Variable};
 use evictlab_evidence::Scope;
 
 /// An expression with its last result.
@@ -21,9 +21,9 @@ impl<'a> CachedCondition<'a> {
     ///
     /// # Errors
     /// The expression is too costly.
-    pub(crate) fn holds(&mut self, changed: &[&str], scope: &Scope<'_>) -> Result<bool, ExpressionError> {
-        let is_referenced = |variable: &&str| self.expression.references(variable);
-        let is_stale = is_referenced(&"t") || changed.iter().any(is_referenced);
+    pub(crate) fn holds(&mut self, changed: &[Variable], scope: &Scope<'_>) -> Result<bool, ExpressionError> {
+        let is_referenced = |variable: &Variable| self.expression.references(*variable);
+        let is_stale = is_referenced(&Variable::T) || changed.iter().any(is_referenced);
         let result = match self.last_result {
             Some(result) if !is_stale => result,
             _ => self.expression.holds(scope)?,
@@ -45,13 +45,16 @@ mod tests {
         let mut live = LiveState::new();
         let expression: Expression = "size(events) > 0".parse().unwrap();
         let mut condition = CachedCondition::new(&expression);
-        let mut holds = |changed: &[&str], live: &LiveState| {
+        let mut holds = |changed: &[Variable], live: &LiveState| {
             condition.holds(changed, &Scope::live(&observations, 1.0, live)).unwrap()
         };
         assert!(!holds(&[], &live));
         live.record_event(Recorded::decode(json!({"metadata": {"uid": "1"}})).unwrap());
-        assert!(!holds(&["pods", "samples"], &live), "`events` is not among the changed variables");
-        assert!(holds(&["events"], &live));
+        assert!(
+            !holds(&[Variable::Pods, Variable::Samples], &live),
+            "`events` is not among the changed variables"
+        );
+        assert!(holds(&[Variable::Events], &live));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use evictlab_evidence::{ContainerStatusExt, LiveState, ObservationEnd, RecordedEvent, RecordedPod};
-use evictlab_rules::pod::IMAGE_ERRORS;
+use evictlab_rules::pod::IMAGE_ERROR_REASONS;
 use evictlab_rules::quantity::MIB;
 use evictlab_rules::summary::{FsStats, Sample};
 use tokio::time::Instant;
@@ -241,7 +241,7 @@ fn lacks_image(state: &LiveState, name: &str) -> bool {
     let Some(pod) = state.pods.get(name) else { return false };
     let mut reasons =
         pod.startup_container_statuses().filter_map(|status| status.waiting()?.reason.as_deref());
-    reasons.any(|reason| IMAGE_ERRORS.contains(&reason))
+    reasons.any(|reason| IMAGE_ERROR_REASONS.contains(&reason))
 }
 
 /// Describes how a pod terminated without eviction.

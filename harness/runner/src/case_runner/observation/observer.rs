@@ -4,6 +4,7 @@ use std::error::Error;
 use std::pin::Pin;
 use std::time::Duration;
 
+use evictlab_case::expression::Variable;
 use evictlab_case::{Name, NodeChange, case_name};
 use evictlab_cluster::NodeError;
 use evictlab_cluster::workload::{Namespace, Placement, StageError, container_manifest};
@@ -132,14 +133,14 @@ impl<'a> Observer<'a> {
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut pending_request: Option<SummaryRequest<'_>> = None;
         loop {
-            let changed: &[&str] = tokio::select! {
+            let changed: &[Variable] = tokio::select! {
                 biased;
                 () = runner.cancel.cancelled() => return Ok(ObservationResult { live: self.live, end: None }),
                 Some(update) = updates.next() => self.apply_update(update),
                 (began, summary) = response(&mut pending_request) => {
                     pending_request = None;
                     self.apply_summary(began, summary, observations);
-                    &["samples", "stats"]
+                    &[Variable::Samples, Variable::Stats]
                 }
                 // The request is awaited beside the watches, which continue if it is never
                 // answered.
@@ -186,7 +187,7 @@ impl<'a> Observer<'a> {
         self.began.elapsed().as_secs_f64()
     }
 
-    fn apply_update(&mut self, update: WatchUpdate) -> &'static [&'static str] {
+    fn apply_update(&mut self, update: WatchUpdate) -> &'static [Variable] {
         let changed = update.changed_variables();
         match update {
             WatchUpdate::Pod(pod) => self.live.record_pod(self.seconds(), pod),
@@ -297,7 +298,11 @@ impl<'a> Observer<'a> {
     }
 
     /// Records that the case's trigger holds. It is not evaluated again.
-    fn note_trigger(&mut self, changed: &[&str], observations: &mut Observations) -> Result<(), CaseError> {
+    fn note_trigger(
+        &mut self,
+        changed: &[Variable],
+        observations: &mut Observations,
+    ) -> Result<(), CaseError> {
         let Some(trigger) = &mut self.trigger else { return Ok(()) };
         let scope = Scope::live(observations, self.began.elapsed().as_secs_f64(), &self.live);
         let is_observed = trigger.holds(changed, &scope).map_err(CaseError::condition("trigger"))?;
@@ -313,7 +318,7 @@ impl<'a> Observer<'a> {
     async fn execute_due_step(
         &mut self,
         t: f64,
-        changed: &[&str],
+        changed: &[Variable],
         observations: &mut Observations,
     ) -> Result<(), CaseError> {
         if self.steps.is_empty() {
@@ -335,7 +340,7 @@ impl<'a> Observer<'a> {
     fn evaluate_until(
         &mut self,
         t: f64,
-        changed: &[&str],
+        changed: &[Variable],
         observations: &Observations,
     ) -> Result<(), CaseError> {
         self.expected.steps_left = !self.steps.is_empty();
@@ -352,7 +357,7 @@ impl<'a> Observer<'a> {
     /// Returns why the observation ends now; `None` if it continues.
     fn end_reason(
         &mut self,
-        changed: &[&str],
+        changed: &[Variable],
         observations: &Observations,
     ) -> Result<Option<ObservationEnd>, CaseError> {
         let end = self.end_condition.check(&EndInputs {

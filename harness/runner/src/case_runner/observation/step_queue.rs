@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use evictlab_case::expression::ExpressionError;
+use evictlab_case::expression::{ExpressionError, Variable};
 use evictlab_case::{Action, Step};
 use evictlab_evidence::Scope;
 use tokio::time::Instant;
@@ -31,7 +31,7 @@ impl<'a> StepQueue<'a> {
     /// The condition of the next step is too costly.
     pub(crate) fn pop_due(
         &mut self,
-        changed: &[&str],
+        changed: &[Variable],
         scope: &Scope<'_>,
     ) -> Result<Option<&'a Step>, ExpressionError> {
         let Some((step, rest)) = self.steps.split_first() else { return Ok(None) };

@@ -1,5 +1,6 @@
 //! Watches on the pods and events of a namespace and on one node.
 
+use evictlab_case::expression::Variable;
 use evictlab_cluster::WatchBackoff;
 use evictlab_evidence::{
     DecodeError, EvidenceSource, MissingEvidence, Recorded, RecordedEvent, RecordedNode, RecordedPod,
@@ -42,13 +43,13 @@ pub(crate) enum WatchUpdate {
 
 impl WatchUpdate {
     /// Returns the variables of case expressions that the update may change.
-    pub(crate) fn changed_variables(&self) -> &'static [&'static str] {
+    pub(crate) fn changed_variables(&self) -> &'static [Variable] {
         match self {
             Self::Pod(_) | Self::PodDeleted(_) | Self::ListEnded(WatchedKind::Pods) => {
-                &["evictions", "history", "podList", "pods"]
+                &[Variable::Evictions, Variable::History, Variable::PodList, Variable::Pods]
             }
-            Self::Node(_) => &["node", "nodeHistory"],
-            Self::Event(_) => &["events", "evictions"],
+            Self::Node(_) => &[Variable::Node, Variable::NodeHistory],
+            Self::Event(_) => &[Variable::Events, Variable::Evictions],
             Self::ListStarted(_) | Self::ListEnded(WatchedKind::Node) => &[],
             Self::UndecodablePod(_) | Self::Undecodable(_) | Self::Failed(_) => &[],
         }
@@ -148,26 +149,25 @@ fn watch<T: DeserializeOwned + Send + 'static>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use evictlab_case::expression::VARIABLES;
     use serde_json::json;
 
     /// Variables that change with samples, with time or with a step, or not before the end.
-    const OTHERS: [&str; 15] = [
-        "answers",
-        "cgroup",
-        "configz",
-        "counted",
-        "created",
-        "kubelet",
-        "kubeletLog",
-        "logs",
-        "metrics",
-        "minor",
-        "objects",
-        "samples",
-        "stats",
-        "summaryBefore",
-        "t",
+    const OTHERS: [Variable; 15] = [
+        Variable::Answers,
+        Variable::Cgroup,
+        Variable::Configz,
+        Variable::Counted,
+        Variable::Created,
+        Variable::Kubelet,
+        Variable::KubeletLog,
+        Variable::Logs,
+        Variable::Metrics,
+        Variable::Minor,
+        Variable::Objects,
+        Variable::Samples,
+        Variable::Stats,
+        Variable::SummaryBefore,
+        Variable::T,
     ];
 
     #[test]
@@ -177,12 +177,12 @@ mod tests {
             WatchUpdate::Node(RecordedNode::default()),
             WatchUpdate::Event(RecordedEvent::default()),
         ];
-        let mut changed: Vec<&str> =
+        let mut changed: Vec<Variable> =
             updates.iter().flat_map(WatchUpdate::changed_variables).copied().collect();
         changed.extend(OTHERS);
         changed.sort_unstable();
         changed.dedup();
-        assert_eq!(changed, VARIABLES);
+        assert_eq!(changed, Variable::ALL);
     }
 
     /// A list omits the type of its items.

@@ -1,19 +1,16 @@
-//! Pod specs of a case, located in its manifests.
+//! Pod specs in the manifests of a case.
 
 use serde_json::{Map, Value};
 
 use crate::action::{Action, ApiRequest, ObjectPatch};
-use crate::manifest_types::PodSpecManifest;
-use crate::object_name::ObjectKind;
+use crate::case_name::case_name;
+use crate::manifest_types::{PodSpecManifest, has_kind};
+use crate::object_name::{MAX_CREATED_PODS, ObjectKind};
 use crate::schema::Case;
-
-/// Maximum number of pods in the namespace of a case on an existing cluster, ended ones included:
-/// more than any case creates on purpose.
-pub const MAX_CREATED_PODS: u32 = 300;
 
 /// A pod spec in a manifest of a case, with its object.
 #[derive(Clone, Debug)]
-pub struct LocatedPodSpec<'a> {
+pub struct ObjectPodSpec<'a> {
     /// Kind and name of the object, such as `Deployment web`.
     pub object: String,
     /// Number of pods: the replicas or the parallelism of the object, 1 by default; at least those
@@ -21,7 +18,7 @@ pub struct LocatedPodSpec<'a> {
     pub replicas: u64,
     /// Number of pods that the object creates at most, also one after the other, without those that
     /// replace deleted ones: a Job keeps completed and failed pods.
-    pub total: u64,
+    pub max_created: u64,
     /// The spec as the manifest states it.
     pub spec: &'a Map<String, Value>,
     /// True if evictlab completes the spec before it creates the object: that of a pod, or
@@ -29,7 +26,7 @@ pub struct LocatedPodSpec<'a> {
     pub is_completed: bool,
 }
 
-impl LocatedPodSpec<'_> {
+impl ObjectPodSpec<'_> {
     /// Parses the spec.
     ///
     /// # Errors
@@ -40,37 +37,28 @@ impl LocatedPodSpec<'_> {
     }
 }
 
-/// Annotation of a pod with `generateName`: the name that the case uses for the pod.
-pub const CASE_NAME_ANNOTATION: &str = "evictlab.dev/case-name";
-
-/// Returns the name that a case uses for a pod of its manifest: `metadata.name`, or
-/// `metadata.generateName` without the hyphens at the end.
-pub fn case_name(manifest: &Map<String, Value>) -> Option<&str> {
-    let metadata = manifest.get("metadata")?;
-    let generated = || Some(metadata.get("generateName")?.as_str()?.trim_end_matches('-'));
-    metadata.get("name").and_then(Value::as_str).or_else(generated)
-}
-
 impl Case {
     /// Returns the specs of all pods that the case can create, including those of static pods, of
     /// pod templates and of patches.
-    pub fn pod_specs(&self) -> Vec<LocatedPodSpec<'_>> {
+    pub fn pod_specs(&self) -> Vec<ObjectPodSpec<'_>> {
         let mut specs = self.initial_pod_specs();
         for object in self.created_objects() {
-            collect_of_object(object, &mut specs);
+            add_object(object, &mut specs);
         }
         for patch in self.patches() {
             let object = format!("{} {}", patch.kind, patch.name);
             // A patch of the template does not repeat the replicas.
             let of_object = specs.iter().filter(|spec| spec.object == object).map(|spec| spec.replicas).max();
             let replicas = replicas(&patch.patch).max(of_object.unwrap_or(1));
-            let counts =
-                Counts { replicas, total: total(&patch.patch, patch.kind == ObjectKind::Job, replicas) };
+            let counts = PodCounts {
+                replicas,
+                max_created: max_created(&patch.patch, patch.kind == ObjectKind::Job, replicas),
+            };
             for spec in specs.iter_mut().filter(|spec| spec.object == object) {
-                (spec.replicas, spec.total) = (replicas, spec.total.max(counts.total));
+                (spec.replicas, spec.max_created) = (replicas, spec.max_created.max(counts.max_created));
             }
             let first = specs.len();
-            collect(&object, counts, &patch.patch, &mut specs);
+            add_pod_specs(&object, counts, &patch.patch, &mut specs);
             specs[first..].iter_mut().for_each(|found| found.is_completed = false);
         }
         specs
@@ -78,22 +66,27 @@ impl Case {
 
     /// Returns the specs of the pods that exist before the steps: those of pods, static pods and
     /// objects.
-    pub(crate) fn initial_pod_specs(&self) -> Vec<LocatedPodSpec<'_>> {
+    pub(crate) fn initial_pod_specs(&self) -> Vec<ObjectPodSpec<'_>> {
         let mut specs = Vec::new();
         for pod in self.pods.iter().chain(&self.static_pods) {
-            collect(&describe(pod, "Pod"), Counts { replicas: 1, total: 1 }, pod, &mut specs);
+            add_pod_specs(&describe(pod, "Pod"), PodCounts { replicas: 1, max_created: 1 }, pod, &mut specs);
         }
         for object in &self.objects {
-            collect_of_object(object, &mut specs);
+            add_object(object, &mut specs);
         }
         specs
     }
 
     /// Returns the patches of objects.
     pub fn patches(&self) -> impl Iterator<Item = &ObjectPatch> {
-        self.steps.iter().filter_map(|step| match &step.action {
-            Some(Action::Api(ApiRequest::Patch(patch))) => Some(patch),
-            _ => None,
+        self.steps.iter().filter_map(|step| match step.action.as_ref()? {
+            Action::Api(ApiRequest::Patch(patch)) => Some(patch),
+            Action::Api(
+                ApiRequest::Create(_) | ApiRequest::Resize(_) | ApiRequest::Delete(_) | ApiRequest::Evict(_),
+            )
+            | Action::Node(_)
+            | Action::ReadLogs(_)
+            | Action::Exec(_) => None,
         })
     }
 }
@@ -112,15 +105,15 @@ fn replicas(manifest: &Map<String, Value>) -> u64 {
 
 /// Numbers of pods of an object: at the same time, and in total.
 #[derive(Clone, Copy)]
-struct Counts {
+struct PodCounts {
     replicas: u64,
-    total: u64,
+    max_created: u64,
 }
 
 /// Returns the number of pods that an object creates at most: a Job, its completions and as many
 /// failed pods as its `backoffLimit`, or an unknown number with a `podFailurePolicy` or a limit per
 /// index.
-fn total(manifest: &Map<String, Value>, is_job: bool, replicas: u64) -> u64 {
+fn max_created(manifest: &Map<String, Value>, is_job: bool, replicas: u64) -> u64 {
     /// Default of `backoffLimit`.
     const BACKOFF_LIMIT: u64 = 6;
     let field = |name: &str| manifest.get("spec")?.get(name).filter(|value| !value.is_null());
@@ -139,18 +132,15 @@ fn total(manifest: &Map<String, Value>, is_job: bool, replicas: u64) -> u64 {
 /// Returns the pod spec of an object of a known shape.
 fn completed_spec(object: &Map<String, Value>) -> Option<&Map<String, Value>> {
     let spec = object.get("spec")?;
-    match object.get("kind").and_then(Value::as_str) {
-        Some("Pod") => spec.as_object(),
-        _ => spec.get("template")?.get("spec")?.as_object(),
-    }
+    if has_kind(object, "Pod") { spec.as_object() } else { spec.get("template")?.get("spec")?.as_object() }
 }
 
 /// Adds the pod specs of an object.
-fn collect_of_object<'a>(object: &'a Map<String, Value>, specs: &mut Vec<LocatedPodSpec<'a>>) {
+fn add_object<'a>(object: &'a Map<String, Value>, specs: &mut Vec<ObjectPodSpec<'a>>) {
     let first = specs.len();
-    let (replicas, is_job) = (replicas(object), object.get("kind").is_some_and(|kind| kind == "Job"));
-    let counts = Counts { replicas, total: total(object, is_job, replicas) };
-    collect(&describe(object, "object"), counts, object, specs);
+    let replicas = replicas(object);
+    let counts = PodCounts { replicas, max_created: max_created(object, has_kind(object, "Job"), replicas) };
+    add_pod_specs(&describe(object, "object"), counts, object, specs);
     let completed = completed_spec(object);
     for found in &mut specs[first..] {
         found.is_completed = completed.is_some_and(|spec| std::ptr::eq(spec, found.spec));
@@ -158,26 +148,26 @@ fn collect_of_object<'a>(object: &'a Map<String, Value>, specs: &mut Vec<Located
 }
 
 /// Adds the nested objects that have containers.
-fn collect<'a>(
+fn add_pod_specs<'a>(
     object: &str,
-    counts: Counts,
+    counts: PodCounts,
     map: &'a Map<String, Value>,
-    specs: &mut Vec<LocatedPodSpec<'a>>,
+    specs: &mut Vec<ObjectPodSpec<'a>>,
 ) {
     if map.get("containers").is_some_and(Value::is_array) {
-        let (object, Counts { replicas, total }) = (object.to_owned(), counts);
-        specs.push(LocatedPodSpec { object, replicas, total, spec: map, is_completed: true });
+        let (object, PodCounts { replicas, max_created }) = (object.to_owned(), counts);
+        specs.push(ObjectPodSpec { object, replicas, max_created, spec: map, is_completed: true });
         return;
     }
     for value in map.values() {
-        collect_nested(object, counts, value, specs);
+        add_nested(object, counts, value, specs);
     }
 }
 
-fn collect_nested<'a>(object: &str, counts: Counts, value: &'a Value, specs: &mut Vec<LocatedPodSpec<'a>>) {
+fn add_nested<'a>(object: &str, counts: PodCounts, value: &'a Value, specs: &mut Vec<ObjectPodSpec<'a>>) {
     match value {
-        Value::Object(map) => collect(object, counts, map, specs),
-        Value::Array(items) => items.iter().for_each(|item| collect_nested(object, counts, item, specs)),
+        Value::Object(map) => add_pod_specs(object, counts, map, specs),
+        Value::Array(items) => items.iter().for_each(|item| add_nested(object, counts, item, specs)),
         _ => {}
     }
 }
@@ -185,8 +175,6 @@ fn collect_nested<'a>(object: &str, counts: Counts, value: &'a Value, specs: &mu
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixtures::GOOD;
-    use crate::parse;
 
     #[test]
     fn finds_the_specs_of_all_manifests() {
@@ -231,23 +219,13 @@ mod tests {
             ("backoffLimit: 0", 1),
             ("podFailurePolicy: {rules: []}", 300),
         ];
-        for (spec, total) in rows {
+        for (spec, max_created) in rows {
             let case: Case = serde_saphyr::from_str(&format!(
                 "{{name: a, about: b, expect: {{evicted: []}}, pods: [],
                 objects: [{{kind: Job, metadata: {{name: j}}, spec: {{{spec}, template: {{spec: {{containers: []}}}}}}}}]}}"
             ))
             .unwrap();
-            assert_eq!(case.pod_specs()[0].total, total, "{spec}");
+            assert_eq!(case.pod_specs()[0].max_created, max_created, "{spec}");
         }
-    }
-
-    /// A pod with a generated name is known by the name without the hyphen; commands run in it.
-    #[test]
-    fn a_generated_name_has_a_name_in_the_case() {
-        let step = "do:\n  - {exec: {pod: alloc, container: el1, command: [ls]}, answer: listed}\n";
-        let text = GOOD.replace("{name: alloc}", "{generateName: alloc-}");
-        let text = text.replace("expect:\n", &format!("{step}expect:\n"));
-        let case = parse("suite", "suite/good.yaml", "good.yaml", text.as_bytes()).unwrap();
-        assert_eq!(case_name(&case.case.pods[0]), Some("alloc"));
     }
 }

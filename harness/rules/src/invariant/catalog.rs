@@ -32,7 +32,8 @@ pub enum Invariant {
     UsageExceedsRequest,
     /// The request in the message is the container's, in its own print; `0` without a request.
     /// Source: `evictionMessage`.
-    RequestIsThePods,
+    #[serde(rename = "request-is-the-pods")]
+    RequestMatchesSpec,
     /// The message names every container that was over its request. Violated only if samples from
     /// before and after the event exclude that the container was within its request.
     /// Source: `evictionMessage`.
@@ -58,7 +59,8 @@ pub enum Invariant {
     AmountsAreCanonical,
     /// The limit in the message is the pod's, in its own print, and this kubelet enforces it.
     /// Source: `localStorageEviction` in `eviction_manager.go`.
-    LimitIsThePods,
+    #[serde(rename = "limit-is-the-pods")]
+    LimitMatchesSpec,
     /// Without node pressure, the event does not have annotations and the pod does not have a
     /// `DisruptionTarget` condition.
     /// Source: `localStorageEviction` and `Admit` in `eviction_manager.go` pass neither.
@@ -78,14 +80,14 @@ impl Invariant {
             Self::AnnotationsMatchTheMessage => "annotations-match-the-message",
             Self::OffendersAreCandidates => "offenders-are-candidates",
             Self::UsageExceedsRequest => "usage-exceeds-request",
-            Self::RequestIsThePods => "request-is-the-pods",
+            Self::RequestMatchesSpec => "request-is-the-pods",
             Self::OffendersAreComplete => "offenders-are-complete",
             Self::PodSentenceFollowsTheVersion => "pod-sentence-follows-the-version",
             Self::AvailableIsBelowTheThreshold => "available-is-below-the-threshold",
             Self::ThresholdIsConfigured => "threshold-is-configured",
             Self::UsageIsInTheSummary => "usage-is-in-the-summary",
             Self::AmountsAreCanonical => "amounts-are-canonical",
-            Self::LimitIsThePods => "limit-is-the-pods",
+            Self::LimitMatchesSpec => "limit-is-the-pods",
             Self::NoPressureNoAnnotations => "no-pressure-no-annotations",
             Self::KillIsAwaited => "kill-is-awaited",
         }

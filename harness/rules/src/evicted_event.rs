@@ -1,4 +1,4 @@
-//! Evicted events.
+//! Evicted events of pods, read from events of the API.
 
 use std::collections::BTreeMap;
 
