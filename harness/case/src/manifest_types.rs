@@ -124,7 +124,7 @@ pub struct PodSpecManifest {
     /// True if the pod has the network of the node.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host_network: Option<bool>,
-    /// True if the pod has the process ids of the node.
+    /// True if the pod has the process IDs of the node.
     #[serde(rename = "hostPID", skip_serializing_if = "Option::is_none")]
     pub host_pid: Option<bool>,
     /// True if the pod has the IPC namespace of the node.

@@ -30,7 +30,7 @@ pub struct Pressure {
     pub pod: Option<PressurePod>,
     /// Distance of the threshold below the available amount; with `kube-reserved`, the amount that
     /// pods may use in addition to their present usage. The default is 320Mi for memory, 512Mi of a
-    /// disk, 20,000 inodes, 1,000 process ids.
+    /// disk, 20,000 inodes, 1,000 process IDs.
     #[serde(default)]
     pub distance: Option<QuantityText>,
     /// Distance of an additional hard threshold, for a case with a soft one. The growing container
@@ -67,7 +67,7 @@ pub enum PressureMechanism {
     /// An eviction threshold close below the available amount.
     #[default]
     Threshold,
-    /// A reservation (`kubeReserved`) of everything else: of memory or process ids, which limits
+    /// A reservation (`kubeReserved`) of everything else: of memory or process IDs, which limits
     /// the cgroup of all pods, or of nodefs. Its signal has no threshold, unless `as-percentage` is
     /// set.
     KubeReserved,
@@ -80,7 +80,7 @@ impl Pressure {
     }
 
     /// Returns the distance of the first threshold, stated or by default, in bytes, inodes or
-    /// process ids.
+    /// process IDs.
     pub fn distance(&self) -> u64 {
         self.distance.as_ref().map_or(self.signal.default_distance(), QuantityText::amount)
     }

@@ -26,7 +26,7 @@ pub enum PressureSignal {
     /// Free inodes of imagefs. It is nodefs, unless the case states `node.file-systems`.
     #[serde(rename = "imagefs.inodesFree")]
     ImagefsInodesFree,
-    /// Free process ids. With kind, nodes share the process ids of the host.
+    /// Free process IDs. With kind, nodes share the process IDs of the host.
     #[serde(rename = "pid.available")]
     PidAvailable,
 }
@@ -66,7 +66,7 @@ impl PressureSignal {
     }
 
     /// Returns the distance of the threshold in a case that does not state one, in bytes, inodes or
-    /// process ids.
+    /// process IDs.
     pub fn default_distance(self) -> u64 {
         match self {
             Self::MemoryAvailable => 320 * MIB,

@@ -43,7 +43,7 @@ fn default_distances_are_documented() {
     let disk = mebibytes(PressureSignal::NodefsAvailable);
     let [inodes, pids] = [PressureSignal::NodefsInodesFree, PressureSignal::PidAvailable]
         .map(|signal| format!("{},000", signal.default_distance() / 1000));
-    let expected = format!("{memory} for memory, {disk} of a disk, {inodes} inodes, {pids} process ids.");
+    let expected = format!("{memory} for memory, {disk} of a disk, {inodes} inodes, {pids} process IDs.");
     assert!(distance.ends_with(&expected), "{distance}");
 }
 
@@ -159,15 +159,15 @@ fn suites_are_complete() {
     let expected = [
         ("end-state", 19),
         ("file-systems", 9),
-        ("limits", 28),
+        ("limits", 29),
         ("message", 15),
         ("out-of-memory", 10),
         ("pids", 6),
-        ("ranking", 27),
-        ("relatives", 31),
-        ("signals", 11),
-        ("storage", 14),
-        ("thresholds", 41),
+        ("ranking", 28),
+        ("relatives", 32),
+        ("signals", 12),
+        ("storage", 15),
+        ("thresholds", 43),
     ];
     assert_eq!(suites, expected.map(|(suite, cases)| (suite.to_owned(), cases)).into());
 }

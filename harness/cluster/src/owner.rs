@@ -58,7 +58,7 @@ impl Owner {
         serde_json::to_string(self).expect("an owner has only texts and numbers")
     }
 
-    /// Returns whether the process has the host and the process ids of this one, and is not hidden
+    /// Returns whether the process has the host and the process IDs of this one, and is not hidden
     /// from it, so that its state can be checked.
     pub fn is_local(&self) -> bool {
         self.host == host_name() && self.scope == scope() && !is_hidden(self.pid)

@@ -48,7 +48,7 @@ struct NodeSample {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<StatisticsSchema>")]
     runtime: Option<SummaryPart>,
-    /// Process ids.
+    /// Process IDs.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<StatisticsSchema>")]
     rlimit: Option<SummaryPart>,

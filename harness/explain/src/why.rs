@@ -67,7 +67,7 @@ fn threshold_sentence(pressure: &NodePressure, end: &MessageEnd) -> String {
         Resource::Memory => "memory",
         Resource::EphemeralStorage => "disk space",
         Resource::Inodes => "inodes",
-        Resource::Pids => "process ids",
+        Resource::Pids => "process IDs",
     };
     let Some(clause) = &pressure.threshold else {
         let message = match end {

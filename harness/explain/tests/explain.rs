@@ -695,7 +695,7 @@ fn evictions_by_others_do_not_hide_those_by_the_kubelet() {
     assert_explained(&rows);
 }
 
-/// Messages for inodes and process ids name no containers.
+/// Messages for inodes and process IDs name no containers.
 #[test]
 fn no_pod_is_asked_for_where_it_explains_nothing() {
     let rows = ["inodes", "pids"].map(|resource| {

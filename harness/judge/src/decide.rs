@@ -11,7 +11,6 @@ use crate::inconclusive::Stall;
 use crate::invariants::InvariantCheck;
 use crate::known_bug::{bug_label, known_bug};
 use crate::rate::Unrated;
-use crate::text::capitalize;
 use crate::verdict::{Inconclusive, Verdict};
 use crate::{assertions, inconclusive, invariants};
 use evictlab_case::{Case, KnownBug};
@@ -214,7 +213,7 @@ impl Decision<'_> {
             return self.inconclusive(cause, &results.checks);
         }
         let about = bug.about.as_deref().unwrap_or("It shows as stated.");
-        let why = format!("{about} {}", capitalize(&summarize(expectation, self.evidence)));
+        let why = format!("{about} Observed: {}", summarize(expectation, self.evidence));
         let result = verdict_with(Verdict::Reproduced, why, &results.checks);
         CaseResult { known_bug: Some(bug_label(bug)), ..result }
     }

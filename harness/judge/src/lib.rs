@@ -41,7 +41,6 @@ mod known_bug;
 mod message_diff;
 mod rate;
 mod termination_time;
-mod text;
 mod verdict;
 
 pub use case_result::{CaseResult, Check, EarlierTry, EvictionRecord, Phase, Rate};

@@ -5,7 +5,6 @@ use serde_json::Value;
 use crate::case_evidence::CaseEvidence;
 use crate::case_result::{CaseResult, Check, Rate};
 use crate::known_bug::bug_label;
-use crate::text::capitalize;
 use crate::verdict::{Inconclusive, InconclusiveReason, Verdict};
 use evictlab_case::expression::ExpressionError;
 use evictlab_case::{Case, ExpectedRate, KnownBug};
@@ -160,7 +159,7 @@ fn expected_count(stated: &ExpectedRate, total: u64) -> String {
 fn explain(verdict: Verdict, bug: Option<&KnownBug>, rate: &Rate) -> String {
     match (verdict, bug) {
         (Verdict::Reproduced, Some(KnownBug { about: Some(about), .. })) => {
-            format!("{about} {}", capitalize(&rate.to_string()))
+            format!("{about} Observed: {rate}")
         }
         (Verdict::Failed, Some(_)) => {
             format!("{rate}; the known bug is intermittent, and showed every time")

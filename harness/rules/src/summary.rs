@@ -48,7 +48,7 @@ pub struct NodeStats {
     /// File systems of the container runtime.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runtime: Option<RuntimeStats>,
-    /// Process ids of the node.
+    /// Process IDs of the node.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rlimit: Option<Rlimit>,
 }
@@ -145,16 +145,16 @@ pub struct RuntimeStats {
     pub container_fs: Option<FsStats>,
 }
 
-/// Process ids of a node.
+/// Process IDs of a node.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct Rlimit {
     /// Time of the Summary. Unlike all other statistics, these are never cached.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "whole_seconds")]
     pub time: Option<Timestamp>,
-    /// Maximum number of process ids.
+    /// Maximum number of process IDs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub maxpid: Option<i64>,
-    /// Number of process ids in use.
+    /// Number of process IDs in use.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub curproc: Option<i64>,
 }

@@ -112,7 +112,7 @@ impl Checker<'_> {
             (
                 "by",
                 is_reservation && pressure.signal.reservable_resource().is_none(),
-                "only memory, space of nodefs and process ids can be reserved",
+                "only memory, space of nodefs and process IDs can be reserved",
             ),
             (
                 "also",
@@ -199,7 +199,7 @@ mod tests {
             ),
             ("a soft reservation", "ramp: 15s", "by: kube-reserved, soft-grace: 1s"),
             (
-                "a percentage of reserved process ids",
+                "a percentage of reserved process IDs",
                 "{signal: memory.available, ramp: 15s}",
                 "{signal: pid.available, by: kube-reserved, as-percentage: true}",
             ),

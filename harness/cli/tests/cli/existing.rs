@@ -284,14 +284,14 @@ fn a_run_without_its_namespaces_ends_in_an_error() {
     assert!(events.iter().any(|event| event.to_string().contains("the run's Lease is gone")), "{events:?}");
 }
 
-/// A process in another namespace of process ids, like one in another container, cannot check
+/// A process in another namespace of process IDs, like one in another container, cannot check
 /// whether the process of a run is active.
 #[test]
 fn gc_in_another_pid_namespace_spares_a_live_run() {
     let is_permitted =
         Command::new("unshare").args(["--pid", "--fork", "true"]).stderr(Stdio::null()).status();
     if !is_permitted.is_ok_and(|status| status.success()) {
-        eprintln!("Skipped: this user must not create a namespace of process ids.");
+        eprintln!("Skipped: this user must not create a namespace of process IDs.");
         return;
     }
     let cluster = ServedCluster::new();

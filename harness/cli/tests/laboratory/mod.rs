@@ -114,7 +114,7 @@ impl Laboratory {
         out
     }
 
-    /// Runs `gc` for this cluster in another namespace of process ids, as another container would;
+    /// Runs `gc` for this cluster in another namespace of process IDs, as another container would;
     /// `None` if this user must not create one.
     pub fn gc_elsewhere(&self) -> Option<String> {
         let unshare = ["--pid", "--fork"];

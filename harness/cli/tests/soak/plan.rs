@@ -74,7 +74,7 @@ pub enum Command {
     Guest(Vec<String>),
     /// `run --backend embedded`, with a fault in the second part.
     Model(Vec<String>, Option<&'static str>),
-    /// `gc --backend existing`; `elsewhere` in another namespace of process ids.
+    /// `gc --backend existing`; `elsewhere` in another namespace of process IDs.
     Gc { dry: bool, elsewhere: bool },
 }
 

@@ -39,7 +39,7 @@ pub struct EmbeddedOptions {
     pub memory: Option<u64>,
     /// Disk of each node in bytes; `None` for the default of the model.
     pub disk: Option<u64>,
-    /// Maximum number of process ids of each node; `None` for the default of the model.
+    /// Maximum number of process IDs of each node; `None` for the default of the model.
     pub pids: Option<u64>,
     /// Faults of every case.
     pub faults: Vec<Fault>,

@@ -43,7 +43,7 @@ pub enum Area {
     Summary,
     /// Memory notifications of cgroup v1.
     Notifier,
-    /// `podPidsLimit`, and the process ids of the node.
+    /// `podPidsLimit`, and the process IDs of the node.
     PidLimit,
     /// Container logs: their directories and rotation.
     Logs,

@@ -207,7 +207,7 @@ defects! {
         AllocatableReclaimedLast = "A node that is short of allocatable memory and of disk space reclaims disk space.",
         InodePercentOfFree = "A percentage of inodes refers to the free ones.",
         ReservedStorageOfImagefs = "The threshold on imagefs instead of nodefs reduces the storage that is allocatable.",
-        PidsReclaimedFirst = "A node that is short of memory and of process ids reclaims process ids.",
+        PidsReclaimedFirst = "A node that is short of memory and of process IDs reclaims process IDs.",
         ContainerfsBytesActAtOnce since 29 = "The copy of a soft threshold for containerfs.available acts without its grace period.",
         ContainerfsInodesActAtOnce since 29 = "The copy of a soft threshold for containerfs.inodesFree acts without its grace period.",
         NodefsDefaultHalved = "The default threshold on nodefs.available is 5 %.",
@@ -483,7 +483,7 @@ defects! {
         LoopRareWithNotifications = "With memory notifications, the eviction manager checks only every five minutes otherwise.",
     }
     PidLimit {
-        NodePidsOfLargerLimit = "The process ids of the node are the larger of pid_max and threads-max.",
+        NodePidsOfLargerLimit = "The process IDs of the node are the larger of pid_max and threads-max.",
         PidLimitIgnored = "podPidsLimit is not enforced.",
         PidLimitHalved = "podPidsLimit is enforced at half its value.",
         PidLimitDoubled = "podPidsLimit is enforced at twice its value.",

@@ -75,7 +75,7 @@ impl Kernel {
     }
 
     /// Returns the largest number of threads: their stacks may take an eighth of the memory
-    /// (`set_max_threads` of Linux), but no fewer than there are process ids.
+    /// (`set_max_threads` of Linux), but no fewer than there are process IDs.
     pub(super) fn threads_max(&self) -> u64 {
         self.max_pid.max(self.cgroups.total() / BYTES_PER_THREAD)
     }

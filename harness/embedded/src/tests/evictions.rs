@@ -123,7 +123,7 @@ impl Lab {
         events.filter(|event| event["reason"] == *reason).map(|event| Value::clone(event)).collect()
     }
 
-    /// Returns the log without times and process ids.
+    /// Returns the log without times and process IDs.
     fn log(&self) -> Vec<String> {
         let lines = self.simulation.nodes["n1"].kubelet.log.since(SimTime::ZERO);
         lines.filter_map(|line| Some(line.split_once(' ')?.1[16..].trim().to_owned())).collect()

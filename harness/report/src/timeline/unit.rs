@@ -5,7 +5,7 @@
 pub(super) enum Unit {
     /// Bytes of memory or storage.
     Bytes,
-    /// Number of inodes or process ids.
+    /// Number of inodes or process IDs.
     Count,
 }
 

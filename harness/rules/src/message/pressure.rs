@@ -55,7 +55,7 @@ pub fn reportable_containers<'a>(
 
 /// Returns a container's usage in bytes as messages print it.
 ///
-/// Returns `None` if the statistics are missing, and for inodes and process ids, which messages do
+/// Returns `None` if the statistics are missing, and for inodes and process IDs, which messages do
 /// not attribute to containers.
 pub fn container_usage(container: &ContainerStats, resource: Resource) -> Option<i64> {
     match resource {

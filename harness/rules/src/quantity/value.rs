@@ -51,7 +51,7 @@ impl Quantity {
         Self { nanos: i128::from(bytes) * UNIT, format: Format::BinarySi, text: None }
     }
 
-    /// Returns a count in decimal format, the kubelet's format for inodes and process ids.
+    /// Returns a count in decimal format, the kubelet's format for inodes and process IDs.
     pub fn from_count(count: i64) -> Self {
         Self { nanos: i128::from(count) * UNIT, format: Format::DecimalSi, text: None }
     }

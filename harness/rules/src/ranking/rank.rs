@@ -35,7 +35,7 @@ pub fn rank_pods(version: &KubeletVersion, signal: Signal, layout: FsLayout, pod
 /// arbitrary.
 ///
 /// For memory and disk, pods over their request come first, then pods of lower priority, then pods
-/// with the larger excess. For process ids, pods of lower priority come first, then pods with more
+/// with the larger excess. For process IDs, pods of lower priority come first, then pods with more
 /// processes. Pods that the Summary does not contain come before pods with statistics at each of
 /// these steps except priority.
 pub fn compare_pods(

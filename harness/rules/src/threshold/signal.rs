@@ -36,7 +36,7 @@ pub enum Signal {
     /// Inodes of containerfs (1.29 and newer).
     #[serde(rename = "containerfs.inodesFree")]
     ContainerfsInodesFree,
-    /// Process ids.
+    /// Process IDs.
     #[serde(rename = "pid.available")]
     PidAvailable,
 }
@@ -52,7 +52,7 @@ pub enum Resource {
     EphemeralStorage,
     /// Inodes of nodefs, imagefs or containerfs.
     Inodes,
-    /// Process ids.
+    /// Process IDs.
     Pids,
 }
 
@@ -74,7 +74,7 @@ pub enum NodeCondition {
     MemoryPressure,
     /// The node is low on bytes or inodes of a file system.
     DiskPressure,
-    /// The node is low on process ids.
+    /// The node is low on process IDs.
     #[serde(rename = "PIDPressure")]
     PidPressure,
 }
@@ -127,7 +127,7 @@ impl Signal {
         }
     }
 
-    /// Returns the file system that the signal observes; `None` for memory and process ids.
+    /// Returns the file system that the signal observes; `None` for memory and process IDs.
     pub fn file_system(self) -> Option<FileSystem> {
         match self {
             Self::NodefsAvailable | Self::NodefsInodesFree => Some(FileSystem::Nodefs),

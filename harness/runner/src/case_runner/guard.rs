@@ -32,7 +32,7 @@ pub(super) const MARGIN: u64 = 256 * MIB;
 /// pressure.
 const MIN_ROOM: u64 = 64 * MIB;
 /// Processes and inodes that the pods of a case may take: limits on memory and disk do not bound
-/// them, and nodes have at least 32,768 process ids.
+/// them, and nodes have at least 32,768 process IDs.
 const MAX_PROCESSES: u64 = 10_000;
 const MAX_INODES: u64 = 1_000_000;
 

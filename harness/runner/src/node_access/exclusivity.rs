@@ -24,9 +24,9 @@ pub enum Exclusivity {
 pub enum SharedResources {
     /// Every node is a separate machine.
     Nothing,
-    /// Memory and process ids of one host; each node has a disk of its own.
+    /// Memory and process IDs of one host; each node has a disk of its own.
     Host,
-    /// Memory, process ids and the disk of one host.
+    /// Memory, process IDs and the disk of one host.
     HostAndDisk,
 }
 

@@ -129,7 +129,7 @@ impl HostBudget {
                 let of_host = node.backend().host_disk().await?;
                 ("disk", of_node.min(of_host.unwrap_or(u64::MAX)))
             }
-            // A few thousand inodes or process ids do not affect the reserve, which is in bytes.
+            // A few thousand inodes or process IDs do not affect the reserve, which is in bytes.
             PressureSignal::NodefsInodesFree
             | PressureSignal::ImagefsInodesFree
             | PressureSignal::PidAvailable => return Ok(()),

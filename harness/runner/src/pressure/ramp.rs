@@ -10,13 +10,13 @@ use crate::pressure::thresholds::{format_in_unit, overshoot, stated_amount, unit
 /// Time to the crossing of the threshold where a case does not state `ramp`.
 const DEFAULT_RAMP_DURATION: Duration = Duration::from_secs(3);
 
-/// Allocation of `steps` × `step` bytes, inodes or process ids, with `pause` between two steps.
+/// Allocation of `steps` × `step` bytes, inodes or process IDs, with `pause` between two steps.
 ///
 /// The total exceeds the distance to the threshold by an overshoot, so that the threshold is
 /// certainly crossed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ramp {
-    /// Bytes, inodes or process ids of one step.
+    /// Bytes, inodes or process IDs of one step.
     pub step: u64,
     /// Time between two steps.
     pub pause: Duration,
@@ -29,7 +29,7 @@ pub struct Ramp {
 }
 
 impl Ramp {
-    /// Returns the amount that the growing container takes, in bytes, inodes or process ids.
+    /// Returns the amount that the growing container takes, in bytes, inodes or process IDs.
     pub fn total(&self) -> u64 {
         self.step * self.steps
     }
@@ -69,7 +69,7 @@ impl fmt::Display for Ramp {
     }
 }
 
-/// Target of a ramp, in bytes, inodes or process ids.
+/// Target of a ramp, in bytes, inodes or process IDs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RampTarget {
     /// Distance from the available amount to the last threshold.

@@ -5,7 +5,7 @@ use evictlab_rules::summary::{FsStats, MemoryStats, NodeStats};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// Available amount and capacity of a signal on a node, in bytes, inodes or process ids.
+/// Available amount and capacity of a signal on a node, in bytes, inodes or process IDs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SignalStatus {
     /// Available amount.
@@ -44,7 +44,7 @@ impl SignalStatus {
 }
 
 /// Returns the available amount of a signal by a Summary or a sample of it, in bytes, inodes or
-/// process ids; `None` if the kubelet did not report it.
+/// process IDs; `None` if the kubelet did not report it.
 pub(crate) fn available(summary: &Value, signal: PressureSignal) -> Option<u64> {
     available_on(&node_stats(summary), signal)
 }

@@ -5,7 +5,7 @@ use evictlab_rules::quantity::MIB;
 
 use crate::pressure::signal_status::SignalStatus;
 
-/// Returns the amount that a ramp takes beyond the threshold, in bytes, inodes or process ids.
+/// Returns the amount that a ramp takes beyond the threshold, in bytes, inodes or process IDs.
 pub(crate) fn overshoot(signal: PressureSignal) -> u64 {
     match signal {
         PressureSignal::MemoryAvailable => 96 * MIB,

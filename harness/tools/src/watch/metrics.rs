@@ -63,7 +63,7 @@ pub(super) fn render(state: &WatchState) -> String {
         sample(&mut text, "evictlab_node_queryable", &[("node", name)], u8::from(view.problem.is_none()));
     }
     let help =
-        "Available amount above an eviction threshold, negative below it; bytes, inodes or process ids.";
+        "Available amount above an eviction threshold, negative below it; bytes, inodes or process IDs.";
     family(&mut text, "evictlab_threshold_distance", "gauge", help);
     // The last amounts of a node that does not answer may be long past.
     for (name, view) in state.nodes.iter().filter(|(_, view)| view.problem.is_none()) {

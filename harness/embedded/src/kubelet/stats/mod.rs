@@ -8,7 +8,7 @@
 //! | pods, containers | by housekeeping: first at once, then every interval × 1 to 2 |
 //! | containers that are idle, or new to cAdvisor | by the runtime, at each request of a Summary |
 //! | writable layers | by the runtime's snapshotter, every 10 s |
-//! | logs, process ids | at each request of a Summary |
+//! | logs, process IDs | at each request of a Summary |
 //! | volumes | every `volumeStatsAggPeriod` × 1 to 2, first when the analyzer finds the pod |
 //!
 //! Housekeeping slows down to 15 s while nothing changes.

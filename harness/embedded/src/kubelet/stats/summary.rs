@@ -152,7 +152,7 @@ impl<'a> SummaryBuilder<'a> {
         }
     }
 
-    /// Returns the number of process ids of the node, the smaller of the kernel's two limits
+    /// Returns the number of process IDs of the node, the smaller of the kernel's two limits
     /// (`rlimitStats`).
     fn max_pids(&self) -> u64 {
         if self.kubelet.has(Defect::NodePidsOfLargerLimit) {
