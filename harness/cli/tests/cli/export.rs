@@ -69,7 +69,7 @@ fn the_name_of_a_suite_adds_no_lines() {
             [file.to_str().unwrap(), "--kubelet", "v1.32", "--output-dir", output.to_str().unwrap()];
         let (status, _, err) = export(&dir, &arguments);
         assert_eq!(status, if is_valid { 0 } else { 2 }, "{err}");
-        assert!(is_valid || err.contains("invalid name of its folder"), "{err}");
+        assert!(is_valid || err.contains("invalid suite name"), "{err}");
         for name in ["kind-config.yaml", "manifests.yaml"] {
             let text = fs::read_to_string(output.join(name)).unwrap_or_default();
             assert!(!text.lines().any(|line| line.starts_with("x-injected")), "{text}");

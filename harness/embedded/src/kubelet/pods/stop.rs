@@ -133,51 +133,17 @@ impl Kubelet {
         let Some(mut stopping) = worker.stopping.take() else { return };
         self.remove_ended(&mut stopping, ctx.now);
         let end = stopping.began + stopping.grace;
-        // Since 1.29 sidecars are stopped after the containers that need them
-        // (`SidecarContainers`).
-        let ordered = stopping.cause.is_ordered()
-            && self.identity.version.at_least(29)
-            && !stopping.grace.is_zero()
-            && !self.has(Defect::SidecarsStopAtOnce);
-        let in_start_order = self.has(Defect::SidecarsStopInOrder);
-        let waits_for_ended = self.has(Defect::SidecarsWaitForEnded) && {
-            let running = self.pods.running(&worker.manifest.uid);
-            let has_ended = |name: &str| running.iter().all(|container| container.name != name);
-            worker.manifest.spec.containers.iter().any(|container| has_ended(&container.name))
-        };
-        let places: Vec<(String, Option<ContainerIndex>)> = stopping
-            .containers
-            .keys()
-            .map(|id| {
-                let runtime = self.pods.runtime.pods.get(&worker.manifest.uid);
-                let record = runtime.and_then(|pod| pod.containers.iter().find(|record| record.id == *id));
-                (id.clone(), record.and_then(|record| worker.manifest.place(&record.name)))
-            })
-            .collect();
+        let places = self.stopping_places(&stopping, worker);
         for (id, place) in &places {
+            let waits = place.is_some_and(|own| self.waits_for_others(&stopping, worker, own, &places));
+            let grace = self.grace_left(&stopping, worker, *place, ctx.now);
             let Some(stop) = stopping.containers.get_mut(id) else { continue };
             if matches!(stop, Stop::Hook(until) if *until <= ctx.now) {
                 *stop = Stop::Turn(end);
             }
-            if let Stop::Turn(until) = *stop {
-                let waits = ordered
-                    && until > ctx.now
-                    && place.is_some_and(|own| {
-                        let mut others = places.iter().filter_map(|(_, place)| *place);
-                        let spec = &worker.manifest.spec;
-                        let is_later = |other| comes_before(spec, other, own, in_start_order);
-                        spec.is_sidecar(own) && (waits_for_ended || others.any(is_later))
-                    });
-                if !waits {
-                    // The time waited is subtracted from the grace period, in whole seconds.
-                    let waited = Duration::from_secs(ctx.now.since(stopping.began).as_secs());
-                    let waited = if self.keeps_grace(worker, *place) { Duration::ZERO } else { waited };
-                    let minimum =
-                        if self.has(Defect::MinimumGraceMissing) { Duration::ZERO } else { MIN_GRACE };
-                    let left = stopping.grace.saturating_sub(waited).max(minimum);
-                    machine.signal(id, Signal::Term, ctx.now);
-                    *stop = Stop::Signalled(ctx.now + left);
-                }
+            if matches!(stop, Stop::Turn(until) if !waits || *until <= ctx.now) {
+                machine.signal(id, Signal::Term, ctx.now);
+                *stop = Stop::Signalled(ctx.now + grace);
             }
             if matches!(stop, Stop::Signalled(until) if *until <= ctx.now) {
                 machine.signal(id, Signal::Kill, ctx.now);
@@ -185,10 +151,70 @@ impl Kubelet {
                 *stop = Stop::Signalled(SimTime::from_start(Duration::MAX));
             }
         }
+        self.schedule_next_stop(&stopping, worker, ctx);
+        worker.stopping = Some(stopping);
+    }
+
+    /// Returns the containers that are being stopped, with their places in the spec.
+    fn stopping_places(&self, stopping: &Stopping, worker: &Worker) -> Vec<(String, Option<ContainerIndex>)> {
+        let runtime = self.pods.runtime.pods.get(&worker.manifest.uid);
+        let place_of = |id: &String| {
+            let record = runtime.and_then(|pod| pod.containers.iter().find(|record| record.id == *id));
+            record.and_then(|record| worker.manifest.place(&record.name))
+        };
+        stopping.containers.keys().map(|id| (id.clone(), place_of(id))).collect()
+    }
+
+    /// Returns whether a container is a sidecar that others still need: since 1.29 sidecars are
+    /// stopped after them (`SidecarContainers`).
+    fn waits_for_others(
+        &self,
+        stopping: &Stopping,
+        worker: &Worker,
+        own: ContainerIndex,
+        places: &[(String, Option<ContainerIndex>)],
+    ) -> bool {
+        let is_ordered = stopping.cause.is_ordered()
+            && self.identity.version.at_least(29)
+            && !stopping.grace.is_zero()
+            && !self.has(Defect::SidecarsStopAtOnce);
+        let spec = &worker.manifest.spec;
+        if !is_ordered || !spec.is_sidecar(own) {
+            return false;
+        }
+        if self.has(Defect::SidecarsWaitForEnded) {
+            let running = self.pods.running(&worker.manifest.uid);
+            let has_ended = |name: &str| running.iter().all(|container| container.name != name);
+            if spec.containers.iter().any(|container| has_ended(&container.name)) {
+                return true;
+            }
+        }
+        let in_start_order = self.has(Defect::SidecarsStopInOrder);
+        let mut others = places.iter().filter_map(|(_, place)| *place);
+        others.any(|other| comes_before(spec, other, own, in_start_order))
+    }
+
+    /// Returns the grace period of a container that receives its signal now. The time that it
+    /// waited is subtracted, in whole seconds.
+    fn grace_left(
+        &self,
+        stopping: &Stopping,
+        worker: &Worker,
+        place: Option<ContainerIndex>,
+        now: SimTime,
+    ) -> Duration {
+        let waited = Duration::from_secs(now.since(stopping.began).as_secs());
+        let waited = if self.keeps_grace(worker, place) { Duration::ZERO } else { waited };
+        let minimum = if self.has(Defect::MinimumGraceMissing) { Duration::ZERO } else { MIN_GRACE };
+        stopping.grace.saturating_sub(waited).max(minimum)
+    }
+
+    /// Schedules the next signal, or the end of the pod if no container is left.
+    fn schedule_next_stop(&mut self, stopping: &Stopping, worker: &Worker, ctx: &mut SimContext) {
+        let uid = &worker.manifest.uid;
         let next = stopping.containers.values().map(|stop| match stop {
             Stop::Hook(until) | Stop::Turn(until) | Stop::Signalled(until) => *until,
         });
-        let uid = &worker.manifest.uid;
         if let Some(next) = next.filter(|next| *next < SimTime::from_start(Duration::MAX)).min() {
             self.schedule_pod(next, PodEvent::Stop(uid.clone()), ctx);
         }
@@ -197,7 +223,6 @@ impl Kubelet {
             let at = ctx.now + latency::between(ctx.rng, 30, 110);
             self.schedule_pod(at, PodEvent::Stopped(uid.clone(), worker.serial), ctx);
         }
-        worker.stopping = Some(stopping);
     }
 
     /// Removes the containers that exited during their hooks, which have ended.
