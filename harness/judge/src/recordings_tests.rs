@@ -160,7 +160,7 @@ fn judges_unchanged_recordings() {
             "v1.31.14/sidecars",
             &sidecars,
             Reproduced,
-            "Sidecars are left out. Sidecars was evicted, and the event names",
+            "Sidecars are left out. Observed: sidecars was evicted, and the event names",
         ),
         ("v1.32.13/sidecars", &sidecars, Passed, "el-sidecar1, el-sidecar2, el-sidecar3"),
         ("v1.36.2/sidecars", &sidecars, Passed, "el-sidecar1, el-sidecar2, el-sidecar3"),

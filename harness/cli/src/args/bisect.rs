@@ -30,8 +30,9 @@ use crate::failure::Failure;
 /// the kubelet of one kept worker by each, and prints the commit, its pull request and a
 /// confidence. Built kubelets are cached. An interrupted search continues with `--resume`.
 ///
-/// Exit status: 0 found; 1 the verdict on --good or --bad is not as stated; 2 invalid input; 3 only inconclusive or
-/// skipped kubelets or commits remain between the two ends; 4 error of the harness, a cluster or the host; 130 interrupted.
+/// Exit status: 0 found; 1 the verdict on --good or --bad is not as stated; 2 invalid input; 3 only
+/// inconclusive or skipped kubelets or commits remain between the two ends; 4 error of the harness,
+/// a cluster or the host; 130 interrupted.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   evictlab bisect sidecars-are-named --bad v1.31 --good v1.36

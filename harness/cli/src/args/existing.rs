@@ -61,7 +61,9 @@ pub(crate) struct ExistingArgs {
     /// Also use selected control plane nodes
     #[arg(long, requires = "node_selector")]
     allow_control_plane: bool,
-    /// Also run cases that need more than pods of the Pod Security Standard `baseline`: privileged pods, host namespaces, paths and ports, API tokens, storage claims, and objects that act beyond their namespace; read these cases first
+    /// Also run cases that need more than pods of the Pod Security Standard `baseline`: privileged
+    /// pods, host namespaces, paths and ports, API tokens, storage claims, and objects that act
+    /// beyond their namespace; read these cases first
     #[arg(long)]
     allow_privileged: bool,
     /// Put at most this many nodes under pressure at a time [default: 1]

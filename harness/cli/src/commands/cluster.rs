@@ -69,8 +69,8 @@ enum Command {
     },
     /// Start a stopped cluster, with its kubeconfig at the same path
     ///
-    /// Exit status: 0 the cluster is ready; 2 the cluster does not exist; 4 it did not become ready;
-    /// 130 interrupted.
+    /// Exit status: 0 the cluster is ready; 2 the cluster does not exist; 4 it did not become
+    /// ready; 130 interrupted.
     #[command(after_help = "Examples:
   evictlab cluster start lab")]
     Start {

@@ -26,8 +26,8 @@ use crate::output::{print, print_json, print_table};
 /// Run cases as a Kubernetes Job in the cluster that is tested
 ///
 /// Each index of the Job runs one shard of the selection with `--backend existing`, in a pod that
-/// is not scheduled to the nodes under test. Indexes share these nodes by Leases, and each takes the next
-/// free ones.
+/// is not scheduled to the nodes under test. Indexes share these nodes by Leases, and each takes
+/// the next free ones.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   evictlab job manifest message --node-selector pool=evictions --allow-disruption | kubectl apply -f -

@@ -31,8 +31,8 @@ pub(crate) struct FeatureGates {
     /// Containers have restart policies of their own: `ContainerRestartRules`, on by default since
     /// 1.35.
     pub container_restart_rules: bool,
-    /// Hooks of containers can sleep: `PodLifecycleSleepAction`, on by default since 1.30 and always
-    /// since 1.37.
+    /// Hooks of containers can sleep: `PodLifecycleSleepAction`, on by default since 1.30 and
+    /// always since 1.37.
     pub sleep_hooks: bool,
     /// Images and writable layers may have different file systems: `KubeletSeparateDiskGC`, read
     /// since 1.29.

@@ -23,8 +23,8 @@ const PERIOD: Duration = Duration::from_secs(300);
 const DETECTION_PERIOD: Duration = Duration::from_secs(300);
 
 impl Kubelet {
-    /// Schedules the deletions of a kubelet that starts. The one at the start has no statistics yet,
-    /// only reports that, and has failed. A high threshold of 100 % disables them.
+    /// Schedules the deletions of a kubelet that starts. The one at the start has no statistics
+    /// yet, only reports that, and has failed. A high threshold of 100 % disables them.
     pub(in crate::kubelet) fn start_image_gc(&mut self, ctx: &mut SimContext) {
         self.status.image_gc_due = None;
         if self.config.settings.image_gc_high >= 100 || self.has(Defect::ImageGcMissing) {
@@ -63,8 +63,8 @@ impl Kubelet {
         self.status_at(next, StatusEvent::CollectImages, ctx);
     }
 
-    /// Deletes unused images periodically. A failure is an event of its own from the second one in a
-    /// row on (`StartGarbageCollection` of `pkg/kubelet/kubelet.go`).
+    /// Deletes unused images periodically. A failure is an event of its own from the second one in
+    /// a row on (`StartGarbageCollection` of `pkg/kubelet/kubelet.go`).
     pub(in crate::kubelet) fn collect_images(&mut self, machine: &Machine, ctx: &mut SimContext) {
         self.schedule_image_gc(ctx);
         let failure = self.delete_unused_images(machine, ctx);

@@ -137,8 +137,8 @@ impl Kubelet {
 
     /// Admits the pods again that ran before the kubelet started, after the first pass of the
     /// eviction manager: the kubelet handles its pods only once the runtime is known to be healthy.
-    /// A pod that is rejected is killed (kubernetes/kubernetes#83612) by the next housekeeping, as it
-    /// has no pod worker.
+    /// A pod that is rejected is killed (kubernetes/kubernetes#83612) by the next housekeeping, as
+    /// it has no pod worker.
     ///
     /// Pods are admitted in the order of their creation, with the same checks as new ones, beside
     /// those admitted before (`HandlePodAdditions` of `pkg/kubelet/kubelet.go`). The node object

@@ -52,7 +52,8 @@ impl Kubelet {
         }
     }
 
-    /// Schedules the end of a pod that has `activeDeadlineSeconds`, which count from its start time.
+    /// Schedules the end of a pod that has `activeDeadlineSeconds`, which count from its start
+    /// time.
     pub(super) fn schedule_active_deadline(&mut self, worker: &Worker, ctx: &mut SimContext) {
         let Some(seconds) = worker.manifest.spec.active_deadline_seconds else { return };
         let active = self.view(worker, "", ctx).active_time();

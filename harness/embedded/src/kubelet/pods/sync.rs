@@ -225,8 +225,8 @@ impl Kubelet {
         }
     }
 
-    /// Schedules the kill that waited for the end of a sync: the worker waits for the next relist of
-    /// the runtime (`GetNewerThan` of the pod cache).
+    /// Schedules the kill that waited for the end of a sync: the worker waits for the next relist
+    /// of the runtime (`GetNewerThan` of the pod cache).
     pub(super) fn schedule_deferred_kill(&mut self, worker: &Worker, ctx: &mut SimContext) {
         let at = if self.identity.version.at_least(36) && !worker.failed {
             ctx.now + latency::between(ctx.rng, 3, 12)
@@ -252,9 +252,9 @@ impl Kubelet {
         ends.chain(pulls).min().map_or(USUAL, |end| end.since(now).min(Duration::from_secs(60)))
     }
 
-    /// Computes the status of a pod (`generateAPIPodStatus`). Each time, records an event if the pod
-    /// was active for longer than `activeDeadlineSeconds` (`ShouldEvict` of `active_deadline.go`).
-    /// `ended` means that no container runs or will run.
+    /// Computes the status of a pod (`generateAPIPodStatus`). Each time, records an event if the
+    /// pod was active for longer than `activeDeadlineSeconds` (`ShouldEvict` of
+    /// `active_deadline.go`). `ended` means that no container runs or will run.
     pub(super) fn generate_status(
         &mut self,
         worker: &Worker,

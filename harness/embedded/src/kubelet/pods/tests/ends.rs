@@ -257,8 +257,8 @@ fn kills_starting_pod() {
     assert_eq!(lab.events("p"), Vec::<String>::new());
 }
 
-/// `UpdatePod` of a finished pod returns without an answer, and `killPodNow` waits for 10 s, also if
-/// the object is deleted meanwhile (kubernetes/kubernetes#118679).
+/// `UpdatePod` of a finished pod returns without an answer, and `killPodNow` waits for 10 s, also
+/// if the object is deleted meanwhile (kubernetes/kubernetes#118679).
 #[test]
 fn eviction_of_a_finished_pod_times_out() {
     for is_deleted in [false, true] {

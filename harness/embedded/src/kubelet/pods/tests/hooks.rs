@@ -87,8 +87,8 @@ fn a_pre_stop_sleep_outlasts_its_container() {
     assert!((8.0..8.6).contains(&took), "{took}");
 }
 
-/// `runSleepHandler` ends at once without the gate, which is off in 1.29; older kubelets do not know
-/// the handler.
+/// `runSleepHandler` ends at once without the gate, which is off in 1.29; older kubelets do not
+/// know the handler.
 #[test]
 fn old_kubelets_do_not_sleep() {
     for (minor, expected, failures) in [(28, 0.0..1.0, 1), (29, 0.0..1.0, 0), (30, 5.0..6.0, 0)] {
@@ -151,8 +151,8 @@ fn a_failed_post_start_hook_kills_its_container() {
     assert!(waiting["message"] == message || !back_off.is_empty(), "{waiting}");
 }
 
-/// The sync that starts the containers goes on: the eviction waits for the hook, and for the start of
-/// the next container.
+/// The sync that starts the containers goes on: the eviction waits for the hook, and for the start
+/// of the next container.
 #[test]
 fn an_eviction_waits_for_a_post_start_hook() {
     for minor in [31, 36] {
