@@ -89,7 +89,7 @@ fn runs_again_what_failed() {
 #[test]
 fn reads_runs_of_older_versions() {
     let folder = tempfile::tempdir().unwrap();
-    let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/../../results/sample");
+    let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/run-of-format-2");
     let made = evictlab(&folder, &["report", sample, "--output", "page.html"]);
     assert_eq!(made.status.code(), Some(0), "{}", text(&made.stderr));
     let page = fs::read_to_string(folder.path().join("page.html")).unwrap();
