@@ -106,10 +106,8 @@ impl Kubelet {
         if !tolerates {
             return Err(self.failed("TaintToleration", "node(s) had taints that the pod didn't tolerate"));
         }
-        match self.rejects_pod_level_resources(&worker.object) {
-            Some(rejection) => Err(rejection),
-            None => Ok(false),
-        }
+        self.check_pod_level_resources(&worker.object)?;
+        Ok(false)
     }
 
     /// Returns the reason of a rejection for the lack of a resource.
@@ -124,12 +122,13 @@ impl Kubelet {
 
     /// Rejects pod-level resources if their feature gate is off, since 1.34
     /// (`isPodLevelResourcesSupported` of `pkg/kubelet/lifecycle/features_linux.go`).
-    fn rejects_pod_level_resources(&self, object: &Value) -> Option<Rejection> {
-        if self.config.settings.gates.pod_level_resources || !self.identity.version.at_least(34) {
-            return None;
+    fn check_pod_level_resources(&self, object: &Value) -> Result<(), Rejection> {
+        let is_supported =
+            self.config.settings.gates.pod_level_resources || !self.identity.version.at_least(34);
+        if is_supported || !Pod::deserialize(object).is_ok_and(|pod| pod.has_pod_level_resources()) {
+            return Ok(());
         }
-        let pod = Pod::deserialize(object).ok()?;
-        pod.has_pod_level_resources().then(|| Rejection {
+        Err(Rejection {
             reason: "PodLevelResourcesNotSupported".to_owned(),
             message: "PodLevelResources feature gate is disabled".to_owned(),
         })
