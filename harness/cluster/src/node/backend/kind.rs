@@ -5,6 +5,7 @@ use evictlab_api_types::merge_fields;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
+use super::kind_exec::{runc_exec, runc_problem};
 use crate::docker::{Docker, ExecOutput};
 use crate::images::{load_unpinned, load_unused, remove_unused};
 use crate::node::error::{ConfigureError, NodeError};
@@ -133,14 +134,10 @@ impl KindNode {
 
     /// Runs a command in a container with the environment of its first process.
     pub(super) async fn exec(&self, container: &str, command: &[String]) -> Result<ExecOutput, NodeError> {
-        let id = format!("evictlab-{}", Timestamp::now().as_nanosecond());
-        let exec = ["ctr", "-n", "k8s.io", "tasks", "exec", "--exec-id", &id, container];
-        let command_line: Vec<&str> = exec.into_iter().chain(command.iter().map(String::as_str)).collect();
-        let output = self.docker.exec(&self.node, &command_line).await?;
-        // ctr exits with the status of the command, and with 1 and a message if it cannot run it.
-        match output.stderr.trim().strip_prefix("ctr: ") {
-            Some(problem) if output.code == 1 => Err(NodeError::exec(container, command, problem.to_owned())),
-            _ => Ok(output),
+        let output = self.docker.exec(&self.node, &runc_exec(container, command)).await?;
+        match runc_problem(&output) {
+            Some(problem) => Err(NodeError::exec(container, command, problem)),
+            None => Ok(output),
         }
     }
 

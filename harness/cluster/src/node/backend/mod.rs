@@ -3,6 +3,7 @@
 mod embedded;
 mod existing;
 mod kind;
+mod kind_exec;
 mod kind_imagefs;
 mod node_backend;
 
