@@ -18,7 +18,7 @@ use evictlab_report::text::count_noun;
 use evictlab_report::{
     CollectedResult, ComparedCase, KubeletParity, KubeletResults, Reports, VerdictCollector, parity,
 };
-use evictlab_rules::{CgroupVersionError, KubeletVersion, VersionError};
+use evictlab_rules::{CgroupVersion, CgroupVersionError, KubeletVersion, VersionError};
 use evictlab_runner::{Interrupt, RunRequest, new_run_id, run};
 
 /// The model could not be run.
@@ -68,20 +68,32 @@ impl ModelRun<'_> {
         for results in real {
             by_cgroup.entry(&results.cgroup).or_default().push(results);
         }
-        let compared = |case: &Arc<LoadedCase>| ComparedCase {
-            id: case.id(),
-            has_intermittent_bug: case.case.known_bugs.iter().any(|bug| bug.sometimes),
-            may_be_evicted: case.case.expect.may_be_evicted.iter().map(ToString::to_string).collect(),
-            equal_pods: equal_pods(&case.case.pods),
-        };
-        let cases: Vec<ComparedCase> = self.cases.iter().map(compared).collect();
         let mut parities = Vec::new();
         for (cgroup, real) in by_cgroup {
             let model = self.run(cgroup, &real, interrupt).await?;
-            parities.extend(real.into_iter().zip(&model).map(|(real, model)| parity(real, model, &cases)));
+            for (real, model) in real.into_iter().zip(&model) {
+                parities.push(parity(real, model, &self.compared_cases(real)?));
+            }
         }
         sort_by_version(&mut parities);
         Ok(parities)
+    }
+
+    /// Returns all cases, for a comparison with the results of a kubelet.
+    fn compared_cases(&self, real: &KubeletResults) -> Result<Vec<ComparedCase>, ParityError> {
+        let (kubelet, cgroup): (KubeletVersion, CgroupVersion) =
+            (real.kubelet.parse()?, real.cgroup.parse()?);
+        let compared = |loaded: &Arc<LoadedCase>| {
+            let case = &loaded.case;
+            ComparedCase {
+                id: loaded.id(),
+                applies: case.kubelet.matches(&kubelet) && case.cgroup.is_none_or(|only| only == cgroup),
+                has_intermittent_bug: case.known_bugs.iter().any(|bug| bug.sometimes),
+                may_be_evicted: case.expect.may_be_evicted.iter().map(ToString::to_string).collect(),
+                equal_pods: equal_pods(&case.pods),
+            }
+        };
+        Ok(self.cases.iter().map(compared).collect())
     }
 
     /// Runs the cases that `real` contains. Returns the results of the modelled kubelets in the

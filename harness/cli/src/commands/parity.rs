@@ -27,8 +27,8 @@ const REAL_RESULTS: &str = "results/real";
 /// Reads the results of real kubelets, runs the same cases on modelled kubelets of the same
 /// versions and on the same cgroup version, and compares verdicts and eviction messages. Measured
 /// amounts in messages, the order of containers, random names, and the messages of pods that may be
-/// evicted or not are not compared. A case without a conclusive verdict of a real kubelet is
-/// pending.
+/// evicted or not are not compared. A case that applies to the kubelet, but has no conclusive
+/// verdict of a real one, is pending.
 ///
 /// `evictlab parity record` adds the results of runs with --backend kind or existing.
 ///

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use crate::squeezed;
 
 /// Results of a real kubelet in the repository, the newest one.
-const NEWEST: &str = "results/real/v1.36.2-cgroup-v1.json";
+const NEWEST: &str = "results/real/v1.36.3-cgroup-v1.json";
 /// The page with the output for all of them.
 const PAGE: &str = "harness/guides/reference/parity.md";
 

@@ -50,6 +50,8 @@ pub enum Agreement {
     OtherVerdict,
     /// No real kubelet has a conclusive verdict.
     Pending,
+    /// The case does not apply to the version of the kubelet or of cgroups.
+    NotApplicable,
     /// The modelled kubelet does not have a conclusive verdict.
     NotModelled,
 }
@@ -59,6 +61,8 @@ pub enum Agreement {
 pub struct ComparedCase {
     /// `suite/case`.
     pub id: String,
+    /// It applies to the version of the kubelet and of cgroups.
+    pub applies: bool,
     /// A known bug of the case shows only sometimes: `passed` and `reproduced` agree.
     pub has_intermittent_bug: bool,
     /// Pods that may be evicted or not. Their messages are not compared: the same kubelet differs
@@ -98,6 +102,7 @@ fn compare(case: &ComparedCase, mut real: CaseResults, mut model: CaseResults) -
             .collect()
     };
     let agreement = match (conclusive(&real), conclusive(&model)) {
+        (real, _) if real.is_empty() && !case.applies => Agreement::NotApplicable,
         (real, _) if real.is_empty() => Agreement::Pending,
         (_, model) if model.is_empty() => Agreement::NotModelled,
         (real, model) if real != model => Agreement::OtherVerdict,
@@ -178,8 +183,10 @@ mod tests {
             ("k", &[(Passed, 1)], &["p, event: one", "q, event: one"]),
             ("l", &[(Passed, 1)], &["p, event+status: one", "q, event: one"]),
         ]);
-        let cases = ["l", "k", "j", "i", "h", "g", "f", "e", "d", "c", "b", "a"].map(|id| ComparedCase {
+        let ids = ["m", "l", "k", "j", "i", "h", "g", "f", "e", "d", "c", "b", "a"];
+        let cases = ids.map(|id| ComparedCase {
             id: id.to_owned(),
+            applies: id != "m",
             has_intermittent_bug: id == "j",
             may_be_evicted: if id == "k" { vec!["q".to_owned()] } else { Vec::new() },
             equal_pods: (id == "l").then(|| ("q".to_owned(), "p".to_owned())).into_iter().collect(),
@@ -200,6 +207,7 @@ mod tests {
             ("j", Agreement::Same),
             ("k", Agreement::Same),
             ("l", Agreement::Same),
+            ("m", Agreement::NotApplicable),
         ];
         assert_eq!(agreements, expected);
         insta::assert_snapshot!(format!(

@@ -10,12 +10,13 @@ use evictlab_judge::Verdict;
 /// Renders a row for each kubelet.
 pub fn parity_table(all: &[KubeletParity]) -> String {
     let rows = all.iter().map(|kubelet| {
-        let [same, other_messages, other_verdict, pending, not_modelled] = [
+        let [same, other_messages, other_verdict, pending, not_modelled, not_applicable] = [
             Agreement::Same,
             Agreement::OtherMessages,
             Agreement::OtherVerdict,
             Agreement::Pending,
             Agreement::NotModelled,
+            Agreement::NotApplicable,
         ]
         .map(|agreement| kubelet.count(agreement));
         let verdicts = same + other_messages;
@@ -27,9 +28,18 @@ pub fn parity_table(all: &[KubeletParity]) -> String {
             format!("{same} of {verdicts}"),
             pending.to_string(),
             not_modelled.to_string(),
+            not_applicable.to_string(),
         ]
     });
-    let header = ["kubelet", "cgroup", "verdicts agree", "messages agree", "pending", "not modelled"];
+    let header = [
+        "kubelet",
+        "cgroup",
+        "verdicts agree",
+        "messages agree",
+        "pending",
+        "not modelled",
+        "not applicable",
+    ];
     visible(&markdown_table(&header, rows)).into_owned()
 }
 
