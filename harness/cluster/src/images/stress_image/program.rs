@@ -1,8 +1,9 @@
 //! The program of the stress image: built into evictlab or from the source tree; and the image that
 //! contains it.
 
-use std::io;
+use std::io::{self, Read};
 
+use flate2::read::GzDecoder;
 use serde_json::json;
 
 use crate::images::archive::{Archive, OneLayer, tar_of};
@@ -10,7 +11,8 @@ use crate::images::archive::{Archive, OneLayer, tar_of};
 /// Name of the image. No registry has the host `localhost`, so no client tries to pull it.
 pub const NAME: &str = "localhost/evictlab/stress:1";
 
-/// Built-in programs by CPU architecture, sorted: those that the build of evictlab named.
+/// Built-in programs by CPU architecture, sorted, compressed by gzip: those that the build of
+/// evictlab named.
 const BUILT_IN: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/stress_programs.rs"));
 
 /// A program of the stress image.
@@ -26,8 +28,10 @@ impl StressProgram {
     /// Returns the built-in program for a CPU architecture in image notation. Releases contain
     /// `amd64` and `arm64`; a build from the source tree does not contain a program.
     pub fn built_in(architecture: &str) -> Option<Self> {
-        let (_, program) = BUILT_IN.iter().find(|(known, _)| *known == architecture)?;
-        Some(Self { program: program.to_vec(), architecture: architecture.to_owned() })
+        let (_, compressed) = BUILT_IN.iter().find(|(known, _)| *known == architecture)?;
+        let mut program = Vec::new();
+        GzDecoder::new(*compressed).read_to_end(&mut program).ok()?;
+        Some(Self { program, architecture: architecture.to_owned() })
     }
 
     /// Returns the CPU architectures of the built-in programs.
@@ -66,7 +70,6 @@ pub fn architecture(target: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
-    use std::io::Read;
 
     use serde_json::Value;
 
