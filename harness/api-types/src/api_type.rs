@@ -12,8 +12,10 @@ use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use serde::de::DeserializeOwned;
 
+use crate::reader::Reader;
+
 /// Reads a value of a type and drops it.
-type Check = fn(&mut dyn erased_serde::Deserializer<'_>) -> Result<(), erased_serde::Error>;
+type Check = fn(Reader<'_, '_>) -> Result<(), serde_json::Error>;
 
 /// A type of the Kubernetes API, as of Kubernetes 1.33: an object, or a part of a pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,8 +107,6 @@ impl ApiType {
     }
 }
 
-fn check<T: DeserializeOwned>(
-    from: &mut dyn erased_serde::Deserializer<'_>,
-) -> Result<(), erased_serde::Error> {
+fn check<T: DeserializeOwned>(from: Reader<'_, '_>) -> Result<(), serde_json::Error> {
     T::deserialize(from).map(drop)
 }

@@ -14,8 +14,8 @@
 //! ```
 //!
 //! Deserializers are generic over both the type and the format, and the types of the API are
-//! hundreds of structs: each format would compile all of them again. Here, they are compiled once,
-//! for [`erased_serde`]'s format, which the other formats are converted to.
+//! hundreds of structs: each format would compile all of them again. [`read`] and the comparisons
+//! therefore have one deserializer, of JSON values.
 
 mod api_type;
 mod image_reference;
@@ -23,6 +23,7 @@ mod merge;
 mod mismatch;
 mod newer_fields;
 mod path;
+mod reader;
 mod shape_at;
 
 pub use api_type::ApiType;
@@ -31,4 +32,5 @@ pub use merge::merge_fields;
 pub use mismatch::{Difference, Mismatch};
 pub use newer_fields::is_newer_field;
 pub use path::PathSegment;
+pub use reader::{ReadError, read};
 pub use shape_at::{TypeSegment, ValueShape};

@@ -1,11 +1,12 @@
 //! Comparison of objects with their types.
 
+use std::cell::RefCell;
 use std::fmt::{self, Display, Formatter};
 
 use serde_json::Value;
-use serde_path_to_error::Track;
 
 use crate::path::FieldPath;
+use crate::reader::{Findings, Place, Reader};
 use crate::{ApiType, PathSegment, is_newer_field};
 
 /// A difference between an object and its type.
@@ -33,18 +34,14 @@ impl ApiType {
     /// A value of a wrong type ends the comparison: it is the last item, and fields that come after
     /// it in the object are not compared.
     pub fn mismatches(self, object: &Value) -> Vec<Mismatch> {
-        let mut mismatches = Vec::new();
-        let mut on_unknown = |path: serde_ignored::Path<'_>| {
-            let path = unknown_path(&path);
-            if !is_newer_field(keys(&path)) {
-                mismatches.push(Mismatch { path, difference: Difference::UnknownField });
-            }
-        };
-        let mut track = Track::new();
-        let fields = serde_ignored::Deserializer::new(object, &mut on_unknown);
-        let located = serde_path_to_error::Deserializer::new(fields, &mut track);
-        if let Err(error) = self.check()(&mut <dyn erased_serde::Deserializer<'_>>::erase(located)) {
-            let path = track.path().iter().filter_map(error_segment).collect();
+        let findings = Findings { unknown: Some(RefCell::default()), ..Findings::default() };
+        let result = self.check()(Reader { value: object, place: &Place::Root, findings: &findings });
+        let unknown = findings.unknown.into_iter().flat_map(RefCell::into_inner);
+        let unknown = unknown.filter(|path| !is_newer_field(keys(path)));
+        let mut mismatches: Vec<_> =
+            unknown.map(|path| Mismatch { path, difference: Difference::UnknownField }).collect();
+        if let Err(error) = result {
+            let path = findings.wrong.into_inner().unwrap_or_default();
             mismatches.push(Mismatch { path, difference: Difference::WrongType(error.to_string()) });
         }
         mismatches
@@ -76,27 +73,4 @@ fn keys(path: &[PathSegment]) -> impl Iterator<Item = &str> {
         PathSegment::Key(key) => Some(key.as_str()),
         PathSegment::Item(_) => None,
     })
-}
-
-fn error_segment(segment: &serde_path_to_error::Segment) -> Option<PathSegment> {
-    match segment {
-        serde_path_to_error::Segment::Map { key } => Some(PathSegment::Key(key.clone())),
-        serde_path_to_error::Segment::Seq { index } => Some(PathSegment::Item(*index)),
-        _ => None,
-    }
-}
-
-fn unknown_path(path: &serde_ignored::Path<'_>) -> Vec<PathSegment> {
-    use serde_ignored::Path;
-    let (parent, segment) = match path {
-        Path::Root => return Vec::new(),
-        Path::Seq { parent, index } => (parent, Some(PathSegment::Item(*index))),
-        Path::Map { parent, key } => (parent, Some(PathSegment::Key(key.clone()))),
-        Path::Some { parent } | Path::NewtypeStruct { parent } | Path::NewtypeVariant { parent } => {
-            (parent, None)
-        }
-    };
-    let mut segments = unknown_path(parent);
-    segments.extend(segment);
-    segments
 }

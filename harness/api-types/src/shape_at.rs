@@ -1,12 +1,9 @@
 //! Fields of a type at a path, read from its deserializer.
 
-use std::cell::RefCell;
-
-use serde::de::value::{Error, StrDeserializer};
-use serde::de::{DeserializeSeed, Deserializer, Error as _, IntoDeserializer, MapAccess, SeqAccess, Visitor};
-use serde::forward_to_deserialize_any;
+use serde_json::{Value, json};
 
 use crate::ApiType;
+use crate::reader::{Findings, Place, Reader};
 
 /// A segment of a path through a type.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,106 +39,24 @@ impl ApiType {
     /// assert_eq!(ApiType::Pod.shape_at(&path), ValueShape::List);
     /// ```
     pub fn shape_at(self, path: &[TypeSegment]) -> ValueShape {
-        let found = RefCell::new(ValueShape::Other);
-        let follower = PathDeserializer { path, found: &found };
-        // Always an error: the deserializer has no values.
-        let _ = self.check()(&mut <dyn erased_serde::Deserializer<'_>>::erase(follower));
-        found.into_inner()
+        // A boolean is nothing that has a shape: reading it ends with an error.
+        let document = path.iter().rev().fold(json!(false), |value, segment| match segment {
+            TypeSegment::Field(name) => json!({ name: value }),
+            TypeSegment::Item => json!([value]),
+            TypeSegment::Value => json!({"key": value}),
+        });
+        let findings = Findings { probe: Some(innermost(&document)), ..Findings::default() };
+        let _ = self.check()(Reader { value: &document, place: &Place::Root, findings: &findings });
+        findings.shape.into_inner().unwrap_or(ValueShape::Other)
     }
 }
 
-/// A deserializer that follows a path through a type, and records what the type expects there.
-struct PathDeserializer<'a> {
-    path: &'a [TypeSegment],
-    found: &'a RefCell<ValueShape>,
-}
-
-impl PathDeserializer<'_> {
-    fn record<T>(&self, shape: ValueShape) -> Result<T, Error> {
-        if self.path.is_empty() {
-            self.found.replace(shape);
-        }
-        Err(Error::custom("the deserializer has no value"))
-    }
-}
-
-impl<'de> Deserializer<'de> for PathDeserializer<'_> {
-    type Error = Error;
-
-    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Error> {
-        self.record(ValueShape::Other)
-    }
-
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        visitor.visit_some(self)
-    }
-
-    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &str, visitor: V) -> Result<V::Value, Error> {
-        visitor.visit_newtype_struct(self)
-    }
-
-    fn deserialize_struct<V: Visitor<'de>>(
-        self,
-        _: &str,
-        fields: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, Error> {
-        match self.path {
-            [TypeSegment::Field(name), rest @ ..] => {
-                visitor.visit_map(Entry { key: Some(name), path: rest, found: self.found })
-            }
-            _ => self.record(ValueShape::Object(fields)),
-        }
-    }
-
-    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        match self.path {
-            [TypeSegment::Value, rest @ ..] => {
-                visitor.visit_map(Entry { key: Some("key"), path: rest, found: self.found })
-            }
-            _ => self.record(ValueShape::Map),
-        }
-    }
-
-    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        match self.path {
-            [TypeSegment::Item, rest @ ..] => {
-                visitor.visit_seq(Entry { key: None, path: rest, found: self.found })
-            }
-            _ => self.record(ValueShape::List),
-        }
-    }
-
-    forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct tuple
-        tuple_struct enum identifier ignored_any
-    }
-}
-
-/// One entry of an object or map, or one item of a list.
-struct Entry<'a> {
-    key: Option<&'a str>,
-    path: &'a [TypeSegment],
-    found: &'a RefCell<ValueShape>,
-}
-
-impl<'de> MapAccess<'de> for Entry<'_> {
-    type Error = Error;
-
-    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Error> {
-        let key = self.key.take().map(|key| -> StrDeserializer<'_, Error> { key.into_deserializer() });
-        key.map(|key| seed.deserialize(key)).transpose()
-    }
-
-    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Error> {
-        seed.deserialize(PathDeserializer { path: self.path, found: self.found })
-    }
-}
-
-impl<'de> SeqAccess<'de> for Entry<'_> {
-    type Error = Error;
-
-    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Error> {
-        seed.deserialize(PathDeserializer { path: self.path, found: self.found }).map(Some)
-    }
+/// Returns the value within objects and lists of one value each.
+fn innermost(value: &Value) -> &Value {
+    let part = match value {
+        Value::Object(fields) => fields.values().next(),
+        Value::Array(items) => items.first(),
+        _ => None,
+    };
+    part.map_or(value, innermost)
 }

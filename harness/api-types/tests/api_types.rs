@@ -1,9 +1,13 @@
 //! Tests of the types of the API. They are apart from the library, so that its types are not
 //! compiled a second time for them.
 
+use std::collections::BTreeMap;
+
 use evictlab_api_types::{
-    ApiType, Difference, ImageReference, Mismatch, PathSegment, TypeSegment, ValueShape,
+    ApiType, Difference, ImageReference, Mismatch, PathSegment, TypeSegment, ValueShape, read,
 };
+use k8s_openapi::api::core::v1::Pod;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 #[test]
@@ -90,6 +94,41 @@ fn keys_follow_dots_and_indexes_are_in_brackets() {
     assert_eq!(unknown(&[PathSegment::from(0), "image".into()]), "[0].image: unknown field");
 }
 
+#[test]
+fn a_document_is_read_as_serde_json_reads_it() {
+    let pod = json!({
+        "metadata": {"name": "web", "creationTimestamp": "2026-01-02T03:04:05Z", "labels": {"app": "web"}},
+        "spec": {
+            "priority": -1,
+            "hostNetwork": null,
+            "containers": [{"name": "app", "ports": [{"containerPort": 80}], "unknown": [1, {}]}],
+            "tolerations": [],
+        },
+        "status": {"containerStatuses": [{"name": "app", "state": {"terminated": {"exitCode": 137}}}]},
+    });
+    assert_eq!(read::<Pod>(&pod).unwrap(), Pod::deserialize(&pod).unwrap());
+    let values = json!({"a": 1, "b": [0.5, "text", null, true, -1, u64::MAX]});
+    assert_eq!(read::<BTreeMap<String, Value>>(&values).unwrap(), BTreeMap::deserialize(&values).unwrap());
+}
+
+#[test]
+fn a_value_of_a_wrong_type_has_its_path() {
+    let rows = [
+        (json!({"metadata": {"labels": {"a.b": true}}}), "metadata.labels.a.b", "boolean `true`"),
+        (json!({"spec": {"containers": [{}, {"ports": {}}]}}), "spec.containers[1].ports", "map"),
+        (json!({"spec": {"containers": [null]}}), "spec.containers[0]", "null"),
+        (json!({"status": []}), "status", "sequence"),
+        (json!(1.5), ".", "floating point `1.5`"),
+    ];
+    for (document, path, value) in rows {
+        let error = read::<Pod>(&document).unwrap_err();
+        assert_eq!(error.field_path(), path);
+        let text = error.source.to_string();
+        assert!(text.starts_with(&format!("invalid type: {value}, expected ")), "{text}");
+        assert_eq!(text, Pod::deserialize(&document).unwrap_err().to_string());
+    }
+}
+
 fn shape(text: &str) -> ValueShape {
     let part = |name: &str| match name {
         "[]" => TypeSegment::Item,
@@ -108,4 +147,6 @@ fn types_know_their_fields() {
     assert_eq!(shape("spec.containers.[].resources.limits.{}"), ValueShape::Other);
     assert_eq!(shape("status.phase"), ValueShape::Other);
     assert_eq!(shape("status.startTime"), ValueShape::Other);
+    assert_eq!(shape("status.reason.more"), ValueShape::Other);
+    assert_eq!(shape("metadata.[]"), ValueShape::Other);
 }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Deref;
 
+use evictlab_api_types::read;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -26,14 +27,7 @@ pub struct Recorded<T> {
 pub struct DecodeError {
     kind: &'static str,
     path: String,
-    source: erased_serde::Error,
-}
-
-impl DecodeError {
-    /// Decodes the document once more, for the path of the error.
-    fn new<'de, T: DeserializeOwned>(json: impl Deserializer<'de>, source: erased_serde::Error) -> Self {
-        Self { kind: short_type_name::<T>(), path: path_of_error::<T>(json), source }
-    }
+    source: serde_json::Error,
 }
 
 impl<T: DeserializeOwned> Recorded<T> {
@@ -62,7 +56,10 @@ impl<T: DeserializeOwned> Recorded<T> {
 /// # Errors
 /// A field of the document has another type than in `T`.
 pub(crate) fn decode_as<T: DeserializeOwned>(json: &Value) -> Result<T, DecodeError> {
-    decode_from(json).map_err(|source| DecodeError::new::<T>(json, source))
+    read(json).map_err(|error| {
+        let path = error.field_path();
+        DecodeError { kind: short_type_name::<T>(), path, source: error.source }
+    })
 }
 
 /// Decodes the text of a document, which takes less time than to parse it first.
@@ -71,22 +68,17 @@ pub(crate) fn decode_as<T: DeserializeOwned>(json: &Value) -> Result<T, DecodeEr
 /// A field of the document has another type than in `T`.
 pub(crate) fn decode_text<T: DeserializeOwned>(json: &RawValue) -> Result<T, DecodeError> {
     serde_json::from_str(json.get()).map_err(|source| {
-        let again = &mut serde_json::Deserializer::from_str(json.get());
-        DecodeError::new::<T>(again, erased_serde::Error::custom(source))
+        let path = path_of_error::<T>(json.get());
+        DecodeError { kind: short_type_name::<T>(), path, source }
     })
-}
-
-/// Erased, so that the types of the API are compiled for one format.
-fn decode_from<'de, T: DeserializeOwned>(from: impl Deserializer<'de>) -> Result<T, erased_serde::Error> {
-    let mut erased = <dyn erased_serde::Deserializer<'_>>::erase(from);
-    T::deserialize(&mut erased as &mut dyn erased_serde::Deserializer<'_>)
 }
 
 /// Returns the path of the field that cannot be decoded: decodes once more, and tracks the path,
 /// which takes as long as decoding itself.
-fn path_of_error<'de, T: DeserializeOwned>(json: impl Deserializer<'de>) -> String {
+fn path_of_error<T: DeserializeOwned>(json: &str) -> String {
     let mut track = Track::new();
-    let _error = decode_from::<T>(serde_path_to_error::Deserializer::new(json, &mut track));
+    let from = &mut serde_json::Deserializer::from_str(json);
+    let _error = T::deserialize(serde_path_to_error::Deserializer::new(from, &mut track));
     track.path().to_string()
 }
 

@@ -44,7 +44,7 @@ pub(crate) trait ObjectExt {
     /// Reads a field as a type. A field that is missing or has another type is the default: the API
     /// server has checked the types.
     fn read<T: DeserializeOwned + Default>(&self, field: &str) -> T {
-        T::deserialize(&self.value()[field]).unwrap_or_default()
+        evictlab_api_types::read(&self.value()[field]).unwrap_or_default()
     }
 
     /// Sets a field to a typed value.

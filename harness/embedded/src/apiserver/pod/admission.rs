@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
+use evictlab_api_types::read;
 use evictlab_rules::quantity::Quantity;
 use k8s_openapi::api::core::v1::Toleration;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::apiserver::metadata;
@@ -113,7 +113,7 @@ fn set_priority(ctx: &SimContext, name: &str, pod: &mut Value) -> Result<(), Sta
         "" => PriorityClass::default(),
         class => match ctx.store.get(Kind::PriorityClass, "", class) {
             None => return forbidden(format!("no PriorityClass with name {class} was found")),
-            Some(class) => PriorityClass::deserialize(&**class).unwrap_or_default(),
+            Some(class) => read(class).unwrap_or_default(),
         },
     };
     let value = class.value;
@@ -153,9 +153,7 @@ fn set_overhead(ctx: &SimContext, name: &str, pod: &mut Value) -> Result<(), Sta
             Some(class) => class.get("overhead").map(|overhead| overhead["podFixed"].clone()),
         },
     };
-    let amounts = |overhead: &Value| -> BTreeMap<String, Quantity> {
-        BTreeMap::deserialize(overhead).unwrap_or_default()
-    };
+    let amounts = |overhead: &Value| -> BTreeMap<String, Quantity> { read(overhead).unwrap_or_default() };
     let stated = spec.get("overhead").map(amounts).filter(|stated| !stated.is_empty());
     match (defined, stated) {
         (Some(defined), Some(stated)) if stated != amounts(&defined) => {

@@ -1,7 +1,7 @@
 //! Creation of pods: defaults, admission, initial status.
 
+use evictlab_api_types::read;
 use evictlab_rules::pod::{Pod, QosClass};
-use serde::Deserialize;
 use serde_json::Value;
 
 use super::{admission, defaults};
@@ -21,7 +21,7 @@ pub(in crate::apiserver) fn prepare(
     defaults::set_defaults(pod, &version);
     admission::admit(ctx, namespace, name, pod)?;
     // A pod that cannot be read is rejected by the validation.
-    let qos = Pod::deserialize(&*pod).map_or(QosClass::BestEffort, |pod| pod.qos_class());
+    let qos = read::<Pod>(pod).map_or(QosClass::BestEffort, |pod| pod.qos_class());
     let phase = Some(Phase::Pending);
     pod.write("status", PodStatus { phase, qos_class: Some(qos), ..PodStatus::default() });
     // Pods have generations since 1.33 (KEP-5067).

@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use evictlab_api_types::ImageReference;
+use evictlab_api_types::{ImageReference, read};
 use evictlab_rules::KubeletVersion;
 use evictlab_rules::pod::Pod;
 use evictlab_rules::quantity::Quantity;
-use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::resource::{ALL_CONTAINER_LISTS, ObjectExt, RESOURCE_CONTAINER_LISTS};
@@ -171,7 +170,7 @@ pub(super) fn set_pod_level_requests(pod: &mut Value) {
     if limits.is_empty() {
         return;
     }
-    let Ok(whole) = Pod::deserialize(&*pod) else { return };
+    let Ok(whole) = read::<Pod>(pod) else { return };
     let is_requested = |name: &str| {
         let spec = &whole.spec;
         spec.containers.iter().chain(&spec.init_containers).any(|one| one.request(name).is_some())

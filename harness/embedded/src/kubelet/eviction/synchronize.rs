@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use evictlab_api_types::read;
 use evictlab_rules::pod::Pod;
 use evictlab_rules::quantity::Quantity;
 use evictlab_rules::summary::Sample;
 use evictlab_rules::threshold::{FsLayout, Resource};
 use rand::seq::SliceRandom;
-use serde::Deserialize;
 
 use super::log_message::{LogMessage, name, names};
 use super::manager::{EvictionCandidate, Manager, ManagerSettings, Plan, Pressure, SyncResult, Victim};
@@ -274,7 +274,7 @@ impl Kubelet {
     fn stated_pods(&self, active: &[ActivePod]) -> Vec<Option<Pod>> {
         let reads_status = self.config.settings.gates.message_reads_status;
         if self.has(Defect::MessageRequestIsPending) {
-            return active.iter().map(|active| Pod::deserialize(&*active.object).ok()).collect();
+            return active.iter().map(|active| read(&active.object).ok()).collect();
         }
         active.iter().map(|active| reads_status.then(|| with_allocated_memory(active))).collect()
     }
