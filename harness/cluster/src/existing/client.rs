@@ -14,6 +14,7 @@ use crate::api_client::client_builder;
 use crate::api_error::{AnswerError, api_error_message, is_temporary_status};
 use crate::error::ExistingError;
 use crate::object_list::ObjectList;
+use crate::typed::Typed;
 
 /// Number of objects in a page of a list.
 const PAGE_SIZE: u32 = 500;
@@ -112,14 +113,14 @@ impl ClusterClient {
     /// # Errors
     /// The API server does not answer.
     pub(super) async fn api_servers(&self) -> Result<BTreeSet<String>, ExistingError> {
-        let slices: Api<EndpointSlice> = Api::namespaced(self.client.clone(), "default");
+        let slices: Api<Typed<EndpointSlice>> = Api::namespaced(self.client.clone(), "default");
         let slice = match slices.get("kubernetes").await {
             Err(kube::Error::Api(status)) if !is_temporary_status(status.code) => {
                 return Ok(BTreeSet::new());
             }
             found => found.map_err(|error| self.error("read the addresses of the API servers", &error))?,
         };
-        Ok(slice.endpoints.into_iter().flat_map(|endpoint| endpoint.addresses).collect())
+        Ok(slice.0.endpoints.into_iter().flat_map(|endpoint| endpoint.addresses).collect())
     }
 
     /// Requests the pages of a list one after the other. `keep` receives the objects of a page
@@ -137,9 +138,9 @@ impl ClusterClient {
         let mut params = params.limit(PAGE_SIZE);
         for _ in 0..MAX_PAGES {
             let request = Request::new(&path).list(&params).map_err(kube::Error::BuildRequest)?;
-            let page: ObjectList<K> = self.client.request(request).await?;
+            let page: ObjectList<Typed<K>> = self.client.request(request).await?;
             let next_page = page.next_page().map(str::to_owned);
-            page.items.into_iter().for_each(&mut keep);
+            page.items.into_iter().map(|object| object.0).for_each(&mut keep);
             let Some(token) = next_page else { return Ok(()) };
             params = params.continue_token(&token);
         }

@@ -1,5 +1,6 @@
 //! Required RBAC permissions, checked before the run creates anything.
 
+use crate::typed::Typed;
 use futures::future::join_all;
 use k8s_openapi::api::authorization::v1::{
     ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec,
@@ -86,7 +87,7 @@ async fn is_allowed(client: &Client, resource: &str, verb: &str) -> Result<bool,
         },
         ..SelfSubjectAccessReview::default()
     };
-    let api: Api<SelfSubjectAccessReview> = Api::all(client.clone());
-    let reviewed = api.create(&PostParams::default(), &review).await?;
-    Ok(reviewed.status.is_none_or(|status| status.allowed))
+    let api: Api<Typed<SelfSubjectAccessReview>> = Api::all(client.clone());
+    let reviewed = api.create(&PostParams::default(), &Typed(review)).await?;
+    Ok(reviewed.0.status.is_none_or(|status| status.allowed))
 }

@@ -16,6 +16,7 @@ use crate::docker::Docker;
 use crate::error::{ClusterError, StartCause};
 use crate::kubelet::Kubelet;
 use crate::node::{KindNode, KubeletProxy, Node, NodeBackend, is_ready};
+use crate::typed::Typed;
 use crate::wait::{self, Poll, StalledError};
 
 /// Maximum time without any change while an installed kubelet starts.
@@ -70,7 +71,7 @@ async fn replace_binary(docker: &Docker, worker: &str, binary: &[u8]) -> Result<
 /// Waits until the installed kubelet answers and the node is ready with its version. The previous
 /// kubelet has exited.
 async fn wait_for_version(client: &Client, worker: &str, kubelet: &Kubelet) -> Result<(), StalledError> {
-    let nodes: Api<ApiNode> = Api::all(client.clone());
+    let nodes: Api<Typed<ApiNode>> = Api::all(client.clone());
     wait::until(KUBELET_START_TIMEOUT, Duration::from_millis(250), async || {
         if let Err(error) = KubeletProxy::new(client, worker).healthz().await {
             return Poll::Pending(format!("the kubelet does not answer: {error}"));
@@ -88,7 +89,7 @@ async fn wait_for_version(client: &Client, worker: &str, kubelet: &Kubelet) -> R
 
 /// Sets the kubelet label of a worker.
 async fn set_kubelet_label(client: &Client, worker: &str, label: &str) -> Result<(), ClusterError> {
-    let nodes: Api<ApiNode> = Api::all(client.clone());
+    let nodes: Api<Typed<ApiNode>> = Api::all(client.clone());
     let labels = Patch::Merge(json!({"metadata": {"labels": {KUBELET_LABEL: label}}}));
     let patched = nodes.patch(worker, &PatchParams::default(), &labels).await;
     patched
@@ -155,10 +156,10 @@ pub(super) async fn all_workers(
     cluster: &str,
     cgroup: CgroupVersion,
 ) -> Result<Vec<Node>, ClusterError> {
-    let nodes: Api<ApiNode> = Api::all(client.clone());
+    let nodes: Api<Typed<ApiNode>> = Api::all(client.clone());
     let failed = |source| ClusterError::Workers { cluster: cluster.to_owned(), source: Box::new(source) };
     let listed = nodes.list(&ListParams::default().labels(KUBELET_LABEL)).await.map_err(failed)?;
-    let worker = |node: ApiNode| {
+    let worker = |node: Typed<ApiNode>| {
         let name = node.name_any();
         let version = reported_version(&node).unwrap_or_default().parse();
         let version = version.map_err(|source| ClusterError::NodeVersion { node: name.clone(), source })?;

@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use super::error::NodeError;
 use super::taints::{SYSTEM_TAINT_PREFIX, taints};
 use super::worker::Node;
+use crate::typed::Typed;
 
 /// Maximum number of attempts of an update that conflicts with other writers.
 const CONFLICT_ATTEMPTS: u32 = 10;
@@ -90,7 +91,7 @@ impl Node {
     }
 
     async fn patch(&self, patch: &Value, status: bool) -> Result<(), kube::Error> {
-        let nodes: Api<ApiNode> = Api::all(self.client().clone());
+        let nodes: Api<Typed<ApiNode>> = Api::all(self.client().clone());
         let (params, patch) = (PatchParams::default(), Patch::Merge(patch));
         if status {
             nodes.patch_status(&self.name, &params, &patch).await.map(drop)

@@ -8,6 +8,7 @@ use k8s_openapi::api::core::v1::{Node as ApiNode, NodeCondition};
 use kube::api::ListParams;
 use kube::{Api, Client, ResourceExt};
 
+use crate::typed::Typed;
 use crate::wait::{self, Poll, StalledError};
 
 /// Maximum time without any change while the nodes of a cluster become ready.
@@ -20,7 +21,7 @@ const NODES_READY_TIMEOUT: Duration = Duration::from_secs(300);
 /// [`NODES_READY_TIMEOUT`]. Messages may change with every update, as that of a runtime which does
 /// not answer: `pleg was last seen active 3m22s ago`.
 pub(crate) async fn wait_until_ready(client: &Client, count: usize) -> Result<(), StalledError> {
-    let nodes: Api<ApiNode> = Api::all(client.clone());
+    let nodes: Api<Typed<ApiNode>> = Api::all(client.clone());
     let mut last = String::new();
     let ready = wait::until(NODES_READY_TIMEOUT, Duration::from_millis(250), async || {
         let listed = match nodes.list(&ListParams::default()).await {
@@ -30,7 +31,7 @@ pub(crate) async fn wait_until_ready(client: &Client, count: usize) -> Result<()
                 return Poll::Pending(last.clone());
             }
         };
-        if listed.len() >= count && listed.iter().all(is_ready) {
+        if listed.len() >= count && listed.iter().all(|node| is_ready(node)) {
             return Poll::Done(());
         }
         last = describe(&listed, count, |condition| condition.message.as_deref());
@@ -42,7 +43,7 @@ pub(crate) async fn wait_until_ready(client: &Client, count: usize) -> Result<()
 
 /// Describes nodes of which some are missing or not ready, with a detail of their condition
 /// `Ready`: `1 of 2 nodes; el-worker is not ready (DETAIL)`.
-fn describe(nodes: &[ApiNode], count: usize, detail: fn(&NodeCondition) -> Option<&str>) -> String {
+fn describe(nodes: &[Typed<ApiNode>], count: usize, detail: fn(&NodeCondition) -> Option<&str>) -> String {
     let unready: Vec<String> = nodes
         .iter()
         .filter(|node| !is_ready(node))
@@ -57,9 +58,9 @@ fn describe(nodes: &[ApiNode], count: usize, detail: fn(&NodeCondition) -> Optio
 
 /// Message of the condition `Ready` of each registered node; `None` of nodes that are ready.
 pub(crate) async fn ready_messages(client: &Client) -> kube::Result<BTreeMap<String, Option<String>>> {
-    let nodes: Api<ApiNode> = Api::all(client.clone());
+    let nodes: Api<Typed<ApiNode>> = Api::all(client.clone());
     let listed = nodes.list(&ListParams::default()).await?;
-    let named = |node: ApiNode| {
+    let named = |node: Typed<ApiNode>| {
         let message = ready_condition(&node).and_then(|condition| condition.message.clone());
         (node.name_any(), (!is_ready(&node)).then(|| message.unwrap_or_default()))
     };

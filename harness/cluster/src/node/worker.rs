@@ -20,6 +20,7 @@ use super::metrics::MetricLine;
 use super::other_pods::names_of_other_pods;
 use super::proxy::KubeletProxy;
 use crate::run_lease::ServerClock;
+use crate::typed::Typed;
 use crate::wait::{self, Poll};
 use crate::workload::{Namespace, NamespaceGuards};
 
@@ -68,7 +69,7 @@ impl Node {
     /// Names of the pods on the node that have not ended and belong neither to the node nor to a
     /// run.
     pub async fn other_pods(&self) -> Result<Vec<String>, NodeError> {
-        let api: Api<Pod> = Api::all(self.client.clone());
+        let api: Api<Typed<Pod>> = Api::all(self.client.clone());
         let on_node = ListParams::default().fields(&format!("spec.nodeName={}", self.name));
         let failed = |source| NodeError::Api {
             operation: "list the pods",
@@ -78,8 +79,9 @@ impl Node {
         let listed = api.list(&on_node).await.map_err(failed)?;
         let namespaces = listed.items.iter().filter_map(ResourceExt::namespace).collect();
         let own = Namespace::own_among(&self.client, namespaces).await.map_err(failed)?;
-        let is_own = |pod: &&Pod| pod.namespace().is_some_and(|namespace| own.contains(&namespace));
-        Ok(names_of_other_pods(listed.items.iter().filter(|pod| !is_own(pod)), &self.name))
+        let is_own = |pod: &Pod| pod.namespace().is_some_and(|namespace| own.contains(&namespace));
+        let others = listed.items.iter().map(|pod| &pod.0).filter(|pod| !is_own(pod));
+        Ok(names_of_other_pods(others, &self.name))
     }
 
     /// Returns the operations that bypass the API server.
@@ -172,8 +174,9 @@ impl Node {
 
     /// Returns the node object.
     pub async fn object(&self) -> Result<ApiNode, NodeError> {
-        let nodes: Api<ApiNode> = Api::all(self.client.clone());
-        nodes.get(&self.name).await.map_err(|source| self.api_error("read the status", source))
+        let nodes: Api<Typed<ApiNode>> = Api::all(self.client.clone());
+        let node = nodes.get(&self.name).await;
+        node.map(|node| node.0).map_err(|source| self.api_error("read the status", source))
     }
 
     /// Returns the last lines of the kubelet log since a point in time, at most

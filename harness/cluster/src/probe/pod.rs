@@ -17,6 +17,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::error::ProbeError;
 use crate::bounded_name::bounded_name;
+use crate::typed::Typed;
 use crate::wait::{self, OUTAGE_TIMEOUT, Poll, StalledError, retry_while};
 use crate::watch::{WatchBackoff, WatchDenied};
 use crate::workload::{
@@ -34,7 +35,7 @@ const PULL_RETRY_TIMEOUT: Duration = Duration::from_secs(15);
 /// A namespace for probe pods, and a single watch of all of them. Dropping it ends the watch.
 pub struct ProbePods {
     namespace: Arc<Namespace>,
-    pods: Store<Pod>,
+    pods: Store<Typed<Pod>>,
     /// `Some` if the API server denies the watch.
     denied: watch::Receiver<Option<WatchDenied>>,
     _watch: AbortOnDropHandle<()>,
@@ -59,7 +60,7 @@ impl ProbePods {
     }
 
     fn watch(namespace: Namespace) -> Self {
-        let api: Api<Pod> = Api::namespaced(namespace.client().clone(), &namespace.name);
+        let api: Api<Typed<Pod>> = Api::namespaced(namespace.client().clone(), &namespace.name);
         let (pods, writer) = reflector::store();
         let events = watcher(api, watcher::Config::default()).backoff(WatchBackoff::default());
         let (sender, denied) = watch::channel(None);
@@ -117,7 +118,7 @@ impl ProbePods {
         let created = self.create_pod(&name, &manifest).await?;
         let reference = ObjectRef::new(&name).within(&self.namespace.name);
         // An earlier pod may have had the same name.
-        let created = |found: &Arc<Pod>| found.metadata.uid.as_deref() == uid_of(&created);
+        let created = |found: &Arc<Typed<Pod>>| found.metadata.uid.as_deref() == uid_of(&created);
         let result = tokio::select! {
             biased;
             denied = self.watch_denied() => Ok(PodResult::Unwatched(denied)),
@@ -192,7 +193,7 @@ impl ProbePod<'_> {
     async fn wait<T>(
         &self,
         done: impl Fn(&Pod) -> Option<T>,
-        read: impl Fn() -> Option<Arc<Pod>>,
+        read: impl Fn() -> Option<Arc<Typed<Pod>>>,
     ) -> Result<PodResult<T>, StalledError> {
         let mut pull = FailedPull::default();
         wait::until(self.timeout, Duration::from_millis(100), async || {

@@ -8,6 +8,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::api::ListParams;
 use kube::{Api, Client};
 
+use crate::typed::Typed;
 use crate::workload::{Namespace, has_not_ended};
 
 /// Number of namespaces whose pods are listed at a time.
@@ -25,9 +26,9 @@ pub(super) async fn nodes_with_pods_of_dead_runs(
     let mut namespaces = Namespace::list_with_runs(client).await?;
     namespaces.retain(|_, run| !active.contains(run));
     let nodes_of = async |(namespace, run): (String, String)| {
-        let pods: Api<Pod> = Api::namespaced(client.clone(), &namespace);
-        let listed = pods.list(&ListParams::default()).await?.items.into_iter().filter(has_not_ended);
-        let nodes = listed.filter_map(|pod| pod.spec?.node_name);
+        let pods: Api<Typed<Pod>> = Api::namespaced(client.clone(), &namespace);
+        let listed = pods.list(&ListParams::default()).await?.items.into_iter();
+        let nodes = listed.filter(|pod| has_not_ended(pod)).filter_map(|pod| pod.0.spec?.node_name);
         Ok::<_, kube::Error>(nodes.map(|node| (node, run.clone())).collect::<Vec<_>>())
     };
     let nodes: Vec<_> =

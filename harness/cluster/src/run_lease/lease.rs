@@ -27,6 +27,7 @@ use super::record::{
 use super::server_clock::ServerClock;
 use crate::api_error::api_error_message;
 use crate::owner::Owner;
+use crate::typed::Typed;
 use crate::wait::{OUTAGE_TIMEOUT, retry_while_unavailable};
 use crate::workload::{Namespace, OWNER_ANNOTATION, RUN_LABEL};
 
@@ -113,7 +114,7 @@ enum Claim {
 pub struct RunLease {
     run: String,
     client: Client,
-    api: Api<Lease>,
+    api: Api<Typed<Lease>>,
     clock: ServerClock,
     renewals: Arc<Renewals>,
     renewal: AbortHandle,
@@ -153,10 +154,10 @@ impl RunLease {
         let client = namespace.client().clone();
         let read = async || ServerClock::read(&client).await;
         let clock = retry_while_unavailable(OUTAGE_TIMEOUT, read).await?;
-        let api: Api<Lease> = Api::namespaced(client.clone(), &namespace.name);
+        let api: Api<Typed<Lease>> = Api::namespaced(client.clone(), &namespace.name);
         // The first request, which may have created the Lease although it failed.
         let sent = Moment::now();
-        let create = async || api.create(&PostParams::default(), &new_lease(run, clock)).await;
+        let create = async || api.create(&PostParams::default(), &Typed(new_lease(run, clock))).await;
         match retry_while_unavailable(OUTAGE_TIMEOUT, create).await {
             Err(kube::Error::Api(status)) if status.code == 409 => {}
             created => created.map(drop)?,
@@ -336,13 +337,13 @@ fn new_lease(run: &str, clock: ServerClock) -> Lease {
     }
 }
 
-async fn patch(api: &Api<Lease>, patch: &Value) -> Result<(), kube::Error> {
+async fn patch(api: &Api<Typed<Lease>>, patch: &Value) -> Result<(), kube::Error> {
     api.patch(LEASE_NAME, &PatchParams::default(), &Patch::Merge(patch)).await.map(drop)
 }
 
 /// The renewals of a Lease.
 struct Renewals {
-    api: Api<Lease>,
+    api: Api<Typed<Lease>>,
     clock: ServerClock,
     last: Mutex<LastRenewal>,
 }
@@ -356,7 +357,7 @@ struct LastRenewal {
 
 impl Renewals {
     /// Creates the renewals of a Lease whose creation was requested at a moment.
-    fn new(api: Api<Lease>, clock: ServerClock, at: Moment) -> Self {
+    fn new(api: Api<Typed<Lease>>, clock: ServerClock, at: Moment) -> Self {
         Self { api, clock, last: Mutex::new(LastRenewal { at, failure: None }) }
     }
 

@@ -10,6 +10,7 @@ use kube::{Api, Client, ResourceExt};
 
 use super::server_clock::ServerClock;
 use crate::owner::Owner;
+use crate::typed::Typed;
 use crate::workload::{Namespace, OWNER_ANNOTATION, RUN_LABEL};
 
 /// Time without renewal after which a run counts as dead for other runs.
@@ -83,19 +84,19 @@ impl LeaseRecord {
 /// # Errors
 /// The API server refuses or does not answer.
 pub(crate) async fn list_leases(client: &Client) -> Result<Vec<LeaseRecord>, kube::Error> {
-    let api: Api<Lease> = Api::all(client.clone());
+    let api: Api<Typed<Lease>> = Api::all(client.clone());
     let listed = api.list(&ListParams::default().labels(RUN_LABEL)).await?;
     if listed.items.is_empty() {
         return Ok(Vec::new());
     }
     // Listed later: the namespace of a Lease is older than the Lease.
     let namespaces = Namespace::list_of_leases(client).await?;
-    let is_of_run = |lease: &&Lease| {
+    let is_of_run = |lease: &&Typed<Lease>| {
         let run = lease.labels().get(RUN_LABEL);
         lease.name_any() == LEASE_NAME
             && lease.namespace().is_some_and(|namespace| namespaces.get(&namespace) == run)
     };
-    Ok(listed.items.iter().filter(is_of_run).map(LeaseRecord::of).collect())
+    Ok(listed.items.iter().filter(is_of_run).map(|lease| LeaseRecord::of(lease)).collect())
 }
 
 /// Returns the runs whose Lease shows that they are active.

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use super::grace_period::GracePeriod;
 use crate::api_error::{api_error_message, is_busy, is_temporary_status, is_unavailable};
 use crate::owner::Owner;
+use crate::typed::Typed;
 use crate::wait::{self, OUTAGE_TIMEOUT, Poll, StalledError, retry_while, retry_while_unavailable};
 
 /// Start of the names of namespaces.
@@ -168,7 +169,7 @@ impl Namespace {
         mut names: BTreeSet<String>,
     ) -> Result<BTreeSet<String>, kube::Error> {
         names.retain(|name| Self::is_own_name(name));
-        let api: Api<ApiNamespace> = Api::all(client.clone());
+        let api: Api<Typed<ApiNamespace>> = Api::all(client.clone());
         let mut own = BTreeSet::new();
         for name in names {
             let of_run = ListParams::default().labels(RUN_LABEL).fields(&format!("metadata.name={name}"));
@@ -204,9 +205,9 @@ impl Namespace {
             },
             ..Default::default()
         };
-        let api: Api<ApiNamespace> = Api::all(client.clone());
+        let api: Api<Typed<ApiNamespace>> = Api::all(client.clone());
         let created = api
-            .create(&PostParams::default(), &object)
+            .create(&PostParams::default(), &Typed(object))
             .await
             .map_err(|source| api_error("create a namespace", source))?;
         let namespace = Self::of(&created, client);
@@ -251,12 +252,12 @@ impl Namespace {
     /// Lists the namespaces of a run as lines, which state why the API server cannot remove them.
     pub(crate) async fn list_obstacles(client: &Client, run: &str) -> Result<Vec<String>, StageError> {
         let listed = list_labelled(client, &format!("{RUN_LABEL}={run}")).await?;
-        Ok(listed.iter().map(with_obstacles).collect())
+        Ok(listed.iter().map(|namespace| with_obstacles(namespace)).collect())
     }
 
     /// Lists the labels and annotations of the namespaces of all runs.
     pub async fn list_records(client: &Client) -> Result<Vec<NamespaceRecord>, StageError> {
-        Ok(list_labelled(client, RUN_LABEL).await?.iter().map(NamespaceRecord::of).collect())
+        Ok(list_labelled(client, RUN_LABEL).await?.iter().map(|found| NamespaceRecord::of(found)).collect())
     }
 
     /// Lists the namespaces of all runs with their labels and annotations.
@@ -311,14 +312,14 @@ impl Namespace {
     pub async fn delete(&self, timeout: Duration) -> Result<(), StageError> {
         // The namespace first: controllers do not replace pods in a namespace that is being
         // deleted.
-        let api: Api<ApiNamespace> = Api::all(self.client.clone());
+        let api: Api<Typed<ApiNamespace>> = Api::all(self.client.clone());
         let delete = async || api.delete(&self.name, &DeleteParams::default()).await;
         match retry_while_unavailable(timeout, delete).await {
             Ok(_) => {}
             Err(kube::Error::Api(status)) if status.code == 404 => return Ok(()),
             Err(source) => return Err(api_error("delete the namespace", source)),
         }
-        let pods: Api<Pod> = Api::namespaced(self.client.clone(), &self.name);
+        let pods: Api<Typed<Pod>> = Api::namespaced(self.client.clone(), &self.name);
         let now = delete_now();
         let delete = async || pods.delete_collection(&now, &ListParams::default()).await;
         retry_while_unavailable(timeout, delete)
@@ -327,9 +328,9 @@ impl Namespace {
         wait::until(timeout, Duration::from_millis(200), async || {
             match pods.list(&ListParams::default()).await {
                 Ok(listed) if listed.items.is_empty() => Poll::Done(Ok(())),
-                Ok(listed) => {
-                    Poll::Pending(listed.iter().map(with_finalizers).collect::<Vec<_>>().join(", "))
-                }
+                Ok(listed) => Poll::Pending(
+                    listed.iter().map(|pod| with_finalizers(pod)).collect::<Vec<_>>().join(", "),
+                ),
                 Err(error) if is_unavailable(&error) => Poll::Pending(api_error_message(&error)),
                 Err(source) => Poll::Done(Err(api_error("list the pods", source))),
             }
@@ -343,7 +344,7 @@ impl Namespace {
     /// # Errors
     /// The API server refused the request, or was unavailable for [`OUTAGE_TIMEOUT`].
     pub(crate) async fn delete_pod_now(&self, pod: &str) -> Result<(), StageError> {
-        let pods: Api<Pod> = Api::namespaced(self.client.clone(), &self.name);
+        let pods: Api<Typed<Pod>> = Api::namespaced(self.client.clone(), &self.name);
         let now = delete_now();
         let delete = async || pods.delete(pod, &now).await;
         match retry_while_unavailable(OUTAGE_TIMEOUT, delete).await {
@@ -381,12 +382,12 @@ fn labels(run: &str, guards: NamespaceGuards) -> BTreeMap<String, String> {
 
 /// Lists the namespaces that have a label and a name as evictlab gives them: labels are copied with
 /// manifests.
-async fn list_labelled(client: &Client, label: &str) -> Result<Vec<ApiNamespace>, StageError> {
+async fn list_labelled(client: &Client, label: &str) -> Result<Vec<Typed<ApiNamespace>>, StageError> {
     list_own(client, label).await.map_err(|source| api_error("list namespaces", source))
 }
 
-async fn list_own(client: &Client, label: &str) -> Result<Vec<ApiNamespace>, kube::Error> {
-    let api: Api<ApiNamespace> = Api::all(client.clone());
+async fn list_own(client: &Client, label: &str) -> Result<Vec<Typed<ApiNamespace>>, kube::Error> {
+    let api: Api<Typed<ApiNamespace>> = Api::all(client.clone());
     let mut namespaces = api.list(&ListParams::default().labels(label)).await?.items;
     namespaces.retain(|namespace| Namespace::is_own_name(&namespace.name_any()));
     Ok(namespaces)
@@ -394,7 +395,8 @@ async fn list_own(client: &Client, label: &str) -> Result<Vec<ApiNamespace>, kub
 
 async fn runs_by_namespace(client: &Client, label: &str) -> Result<BTreeMap<String, String>, kube::Error> {
     let listed = list_own(client, label).await?;
-    let with_run = |found: &ApiNamespace| Some((found.name_any(), found.labels().get(RUN_LABEL)?.clone()));
+    let with_run =
+        |found: &Typed<ApiNamespace>| Some((found.name_any(), found.labels().get(RUN_LABEL)?.clone()));
     Ok(listed.iter().filter_map(with_run).collect())
 }
 

@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 use super::grace_period::GracePeriod;
 use super::namespace::{BUSY_TIMEOUT, Namespace, StageError, api_error, refused};
 use crate::api_error::{is_busy, is_refused_by_budget};
+use crate::typed::Typed;
 use crate::wait::retry_while;
 
 impl Namespace {
@@ -79,7 +80,7 @@ impl Namespace {
         resize: &Resize,
         allocatable: &BTreeMap<String, Quantity>,
     ) -> Result<(), StageError> {
-        let pods: Api<Pod> = Api::namespaced(self.client.clone(), &self.name);
+        let pods: Api<Typed<Pod>> = Api::namespaced(self.client.clone(), &self.name);
         let name = pod.metadata.name.as_deref().unwrap_or_default();
         let patch = Patch::Strategic(resize_patch(pod, resize, allocatable));
         let resized = pods.patch_subresource("resize", name, &PatchParams::default(), &patch).await;
@@ -146,14 +147,14 @@ impl Namespace {
     /// The namespace owns it: with the namespace, the garbage collector deletes the class.
     pub async fn create_priority_class(&self, class: &str, value: i32) -> Result<String, StageError> {
         let (name, metadata) = self.owned_class(class);
-        let api: Api<PriorityClass> = Api::all(self.client.clone());
+        let api: Api<Typed<PriorityClass>> = Api::all(self.client.clone());
         let object = PriorityClass {
             metadata,
             value,
             description: Some(format!("of the case in namespace {}", self.name)),
             ..PriorityClass::default()
         };
-        let made = api.create(&PostParams::default(), &object).await;
+        let made = api.create(&PostParams::default(), &Typed(object)).await;
         made.map(|_| name).map_err(|source| refused("create", &format!("priority class {class}"), source))
     }
 
@@ -165,14 +166,14 @@ impl Namespace {
         overhead: BTreeMap<String, Quantity>,
     ) -> Result<String, StageError> {
         let (name, metadata) = self.owned_class(class);
-        let api: Api<RuntimeClass> = Api::all(self.client.clone());
+        let api: Api<Typed<RuntimeClass>> = Api::all(self.client.clone());
         let object = RuntimeClass {
             metadata,
             handler: "runc".to_owned(),
             overhead: Some(Overhead { pod_fixed: Some(overhead) }),
             ..RuntimeClass::default()
         };
-        let made = api.create(&PostParams::default(), &object).await;
+        let made = api.create(&PostParams::default(), &Typed(object)).await;
         made.map(|_| name).map_err(|source| refused("create", &format!("runtime class {class}"), source))
     }
 

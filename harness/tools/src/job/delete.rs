@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 use std::time::Duration;
 
-use evictlab_cluster::{ClusterClient, JobName};
+use evictlab_cluster::{ClusterClient, JobName, Typed};
 use evictlab_report::text::count_noun;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Pod, ServiceAccount};
@@ -30,7 +30,7 @@ const END_TIMEOUT: Duration = Duration::from_secs(GRACE_SECONDS as u64 + 60);
 /// The API server refuses or does not answer; pods of the Job remain.
 pub async fn delete(cluster: &ClusterClient, job: &JobName, step: &dyn Fn(&str)) -> Result<(), JobError> {
     let client = &cluster.client;
-    let jobs: Api<Job> = Api::namespaced(client.clone(), &job.namespace);
+    let jobs: Api<Typed<Job>> = Api::namespaced(client.clone(), &job.namespace);
     let mut found = delete_labelled(&jobs, &job.name, job, step).await?;
     wait_for_pods(cluster, job).await?;
     let namespaces = cluster.remove_runs_of_job(job).await?;
@@ -38,10 +38,11 @@ pub async fn delete(cluster: &ClusterClient, job: &JobName, step: &dyn Fn(&str))
         step(&format!("deleted {} of killed runs", count_noun(namespaces, "namespace")));
     }
     let name = cluster_name(job);
-    found |= delete_labelled(&Api::<ClusterRoleBinding>::all(client.clone()), &name, job, step).await?;
-    found |= delete_labelled(&Api::<ClusterRole>::all(client.clone()), &name, job, step).await?;
-    found |= delete_labelled(&Api::<PriorityClass>::all(client.clone()), &name, job, step).await?;
-    let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), &job.namespace);
+    found |=
+        delete_labelled(&Api::<Typed<ClusterRoleBinding>>::all(client.clone()), &name, job, step).await?;
+    found |= delete_labelled(&Api::<Typed<ClusterRole>>::all(client.clone()), &name, job, step).await?;
+    found |= delete_labelled(&Api::<Typed<PriorityClass>>::all(client.clone()), &name, job, step).await?;
+    let accounts: Api<Typed<ServiceAccount>> = Api::namespaced(client.clone(), &job.namespace);
     found |= delete_labelled(&accounts, &job.name, job, step).await?;
     if !found && namespaces == 0 {
         return Err(JobError::NoJob(job.clone()));
@@ -75,8 +76,8 @@ where
 }
 
 async fn wait_for_pods(cluster: &ClusterClient, job: &JobName) -> Result<(), JobError> {
-    let pods: Api<Pod> = Api::namespaced(cluster.client.clone(), &job.namespace);
-    let jobs: Api<Job> = Api::namespaced(cluster.client.clone(), &job.namespace);
+    let pods: Api<Typed<Pod>> = Api::namespaced(cluster.client.clone(), &job.namespace);
+    let jobs: Api<Typed<Job>> = Api::namespaced(cluster.client.clone(), &job.namespace);
     let params = ListParams::default().labels(&pod_selector(job));
     wait_until_gone(job, END_TIMEOUT, async || {
         let (listed, found) = (pods.list(&params).await?, jobs.get_opt(&job.name).await?);

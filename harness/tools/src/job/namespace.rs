@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use evictlab_cluster::{ClusterClient, JobName};
+use evictlab_cluster::{ClusterClient, JobName, Typed};
 use evictlab_report::text::first_of;
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -34,9 +34,10 @@ pub(super) async fn delete_namespace(
     let client = &cluster.client;
     let name = &job.namespace;
     let failed = |source| JobError::api(format!("delete namespace {name}"), source);
-    let namespaces: Api<Namespace> = Api::all(client.clone());
+    let namespaces: Api<Typed<Namespace>> = Api::all(client.clone());
     let found = namespaces.get_opt(name).await.map_err(failed)?;
-    let is_own = |found: &Namespace| found.labels().get(MANAGED_BY_LABEL).is_some_and(|by| by == MANAGER);
+    let is_own =
+        |found: &Typed<Namespace>| found.labels().get(MANAGED_BY_LABEL).is_some_and(|by| by == MANAGER);
     let Some(found) = found.filter(is_own) else { return Ok(()) };
     match contents(client, name).await {
         Ok(contents) if contents.is_empty() => {}
@@ -138,7 +139,7 @@ mod tests {
         let cluster = Cluster::new(ClusterOptions::new(0, Timestamp::UNIX_EPOCH, Vec::new())).unwrap();
         let client = Client::new(cluster.router(), "default");
         let _driver = AbortOnDropHandle::new(tokio::spawn(async move { cluster.drive().await }));
-        let namespaces: Api<Namespace> = Api::all(client.clone());
+        let namespaces: Api<Typed<Namespace>> = Api::all(client.clone());
         let labelled = json!({"metadata": {"name": "ci", "labels": {MANAGED_BY_LABEL: MANAGER}}});
         namespaces.create(&Default::default(), &serde_json::from_value(labelled).unwrap()).await.unwrap();
         let maps: Api<k8s_openapi::api::core::v1::ConfigMap> = Api::namespaced(client.clone(), "ci");

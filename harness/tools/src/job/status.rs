@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::Duration;
 
-use evictlab_cluster::{ClusterClient, JobName};
+use evictlab_cluster::{ClusterClient, JobName, Typed};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ContainerStateTerminated, Pod};
 use kube::api::ListParams;
@@ -159,17 +159,17 @@ pub async fn follow_status<E: From<JobError>>(
 }
 
 pub(super) async fn read_job(cluster: &ClusterClient, name: &JobName) -> Result<JobState, JobError> {
-    let jobs: Api<Job> = Api::namespaced(cluster.client.clone(), &name.namespace);
+    let jobs: Api<Typed<Job>> = Api::namespaced(cluster.client.clone(), &name.namespace);
     let found = jobs.get_opt(&name.name).await;
     let found = found.map_err(|source| JobError::api(format!("read job {name}"), source))?;
     let job = found.ok_or_else(|| JobError::NoJob(name.clone()))?;
     if job.labels().get(JOB_LABEL) != Some(&job_label(name)) {
         return Err(JobError::Foreign(name.clone()));
     }
-    let pods: Api<Pod> = Api::namespaced(cluster.client.clone(), &name.namespace);
+    let pods: Api<Typed<Pod>> = Api::namespaced(cluster.client.clone(), &name.namespace);
     let listed = pods.list(&ListParams::default().labels(&pod_selector(name))).await;
     let listed = listed.map_err(|source| JobError::api(format!("list the pods of job {name}"), source))?;
-    Ok(state(name, &job, listed.items))
+    Ok(state(name, &job, listed.items.into_iter().map(|pod| pod.0).collect()))
 }
 
 fn state(name: &JobName, job: &Job, pods: Vec<Pod>) -> JobState {

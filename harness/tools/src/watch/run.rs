@@ -51,7 +51,7 @@ pub async fn watch<W: Write>(
         let known_events = initial_events(&mut watches).await;
         let nodes = watches.nodes.state();
         let nodes: Vec<&ApiNode> =
-            nodes.iter().map(AsRef::as_ref).filter(|node| options.includes(node)).collect();
+            nodes.iter().map(|node| &node.0).filter(|node| options.includes(node)).collect();
         let views = query_nodes(&client.client, &nodes, &watches.pods, options.signal).await;
         Ok::<_, ExistingError>((watches, known_events, views))
     };

@@ -12,7 +12,7 @@ use tokio_util::task::AbortOnDropHandle;
 use super::options::WatchOptions;
 use super::pod_fields::ApiPod;
 use super::pod_index::PodIndex;
-use evictlab_cluster::WatchBackoff;
+use evictlab_cluster::{Typed, WatchBackoff};
 
 /// A message of a watch.
 pub(super) enum WatchMessage {
@@ -26,7 +26,7 @@ pub(super) enum WatchMessage {
 
 /// Objects of the cluster. Dropping it ends the watches.
 pub(super) struct Watches {
-    pub nodes: Store<ApiNode>,
+    pub nodes: Store<Typed<ApiNode>>,
     pub pods: PodIndex,
     pub messages: Receiver<WatchMessage>,
     _tasks: [AbortOnDropHandle<()>; 3],
@@ -50,20 +50,20 @@ impl Watches {
         };
         let (nodes, nodes_writer) = reflector::store();
         let pods = PodIndex::default();
-        let without_images = |event: watcher::Event<ApiNode>| {
-            event.modify(|node| node.status.iter_mut().for_each(|status| status.images = None))
+        let without_images = |event: watcher::Event<Typed<ApiNode>>| {
+            event.modify(|node| node.0.status.iter_mut().for_each(|status| status.images = None))
         };
-        let node_events = watch_all(Api::<ApiNode>::all(client.clone()), nodes_config).map_ok(without_images);
+        let node_events = watch_all(Api::all(client.clone()), nodes_config).map_ok(without_images);
         let node_events = store_objects(nodes_writer, node_events);
         let index = pods.clone();
         let pod_events = watch_all(Api::<ApiPod>::all(client.clone()), pods_config)
             .inspect_ok(move |event| index.apply(event));
         let evicted = watcher::Config::default().fields("reason=Evicted");
-        let events = watch_all(Api::<Event>::all(client.clone()), evicted);
+        let events = watch_all(Api::<Typed<Event>>::all(client.clone()), evicted);
         let tasks = [
             forward("nodes", node_events, sender.clone(), |_| None),
             forward("pods", pod_events, sender.clone(), |_| None),
-            forward("events", events, sender, |event| Some(WatchMessage::Event(Box::new(event)))),
+            forward("events", events, sender, |event| Some(WatchMessage::Event(Box::new(event.0)))),
         ];
         Self { nodes, pods, messages, _tasks: tasks }
     }
