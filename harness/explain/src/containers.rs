@@ -1,12 +1,12 @@
 //! Containers of an evicted pod, with the reason why the message names them or not.
 
-use evictlab_rules::KubeletVersion;
 use evictlab_rules::message::{NodePressure, Offender};
 use evictlab_rules::pod::{Container, Pod};
 use evictlab_rules::threshold::Resource;
 
 use crate::explanation::{ContainerKind, ContainerReport, PodLevelReport};
 use crate::objects::{ContainerStatus, PodStatus};
+use crate::stated_version::StatedVersion;
 use crate::text::difference;
 
 /// Reports every container of a pod; without the pod, the containers that the message names.
@@ -14,7 +14,7 @@ pub(crate) fn container_reports(
     message: &NodePressure,
     pod: Option<&Pod>,
     status: &PodStatus,
-    version: Option<&KubeletVersion>,
+    version: Option<&StatedVersion>,
 ) -> Vec<ContainerReport> {
     let resource = message.resource;
     let Some(pod) = pod else {
@@ -83,7 +83,7 @@ fn why_not_named(
     kind: ContainerKind,
     resource: Resource,
     status: Option<&ContainerStatus>,
-    version: Option<&KubeletVersion>,
+    version: Option<&StatedVersion>,
 ) -> String {
     if !resource.is_bytes() {
         return format!("messages for {resource} name no containers");

@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 
+use evictlab_rules::EvictedEvent;
 use evictlab_rules::message::{EvictionMessage, MessageParseError, NodePressure};
 use evictlab_rules::threshold::Resource;
-use evictlab_rules::{EvictedEvent, KubeletVersion};
 
 use crate::consistency::{EvictionEvidence, check_consistency};
 use crate::containers::{container_reports, pod_level_report};
@@ -15,6 +15,7 @@ use crate::known_bugs::BugMatcher;
 use crate::message_text::{MessageEnd, cut_after, find_messages, parse_message};
 use crate::objects::{Pod, PodStatus, qualified};
 use crate::other_causes::{other_cause, unknown_eviction};
+use crate::stated_version::StatedVersion;
 use crate::text::{POD_HINT, VERSION_HINT};
 use crate::text_input::TextMessage;
 use crate::why::why;
@@ -54,7 +55,7 @@ pub enum ExplainError {
 ///
 /// # Errors
 /// The input contains no eviction.
-pub fn explain(input: &Input, version: Option<&KubeletVersion>) -> Result<Vec<Explanation>, ExplainError> {
+pub fn explain(input: &Input, version: Option<&StatedVersion>) -> Result<Vec<Explanation>, ExplainError> {
     let index = InputIndex::of(input);
     let mut all = Explanations::default();
     for pod in &input.pods {
@@ -160,7 +161,7 @@ struct Subject<'a> {
     pod: Option<&'a Pod>,
     name: Option<String>,
     node: Option<String>,
-    version: Option<KubeletVersion>,
+    version: Option<StatedVersion>,
     events: &'a [EvictedEvent],
     other_events: bool,
     message: Option<&'a TextMessage>,
@@ -173,7 +174,7 @@ impl<'a> Subject<'a> {
         index: &InputIndex<'_>,
         pod: &'a Pod,
         events: &'a [EvictedEvent],
-        version: Option<&KubeletVersion>,
+        version: Option<&StatedVersion>,
     ) -> Self {
         let meta = &pod.metadata;
         let node = pod.spec.node_name.clone();
@@ -193,7 +194,7 @@ impl<'a> Subject<'a> {
     fn of_events(
         index: &InputIndex<'_>,
         events: &'a [EvictedEvent],
-        version: Option<&KubeletVersion>,
+        version: Option<&StatedVersion>,
     ) -> Self {
         let first = events.first();
         let host = first.and_then(|first| index.host_of(first));
@@ -310,7 +311,7 @@ impl<'a> Subject<'a> {
         let condition = condition.map(whole);
         check_consistency(EvictionEvidence {
             pod: self.pod.and_then(|pod| pod.manifest.as_ref()),
-            version: self.version.as_ref(),
+            version: self.version.as_ref().map(StatedVersion::version),
             events: &events,
             status: in_status.as_deref(),
             condition: condition.as_deref(),

@@ -1,10 +1,11 @@
 //! The explanation of one eviction.
 
-use evictlab_rules::KubeletVersion;
 use evictlab_rules::quantity::Quantity;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
+
+use crate::stated_version::StatedVersion;
 
 /// The reason for an eviction, and the consistency of its records. `Display` renders it as text.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
@@ -16,8 +17,8 @@ pub struct Explanation {
     pub node: Option<String>,
     /// Time of the Evicted event, if known.
     pub at: Option<Timestamp>,
-    /// Kubelet version, if known.
-    pub kubelet: Option<KubeletVersion>,
+    /// Kubelet version, if known; without the patch if only the minor version is.
+    pub kubelet: Option<StatedVersion>,
     /// The eviction message, verbatim; `None` if it is not known.
     pub message: Option<String>,
     /// The reason, in sentences.

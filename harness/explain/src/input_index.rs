@@ -7,6 +7,7 @@ use evictlab_rules::{EvictedEvent, KubeletVersion};
 
 use crate::input::Input;
 use crate::objects::{Event, Pod};
+use crate::stated_version::StatedVersion;
 
 /// Namespace and name of a pod.
 pub(crate) type PodKey<'a> = (&'a str, &'a str);
@@ -110,8 +111,8 @@ impl<'a> InputIndex<'a> {
     }
 
     /// Returns the kubelet version of a node.
-    pub(crate) fn version_of(&self, node: Option<&str>) -> Option<KubeletVersion> {
-        self.versions.get(node?).cloned()
+    pub(crate) fn version_of(&self, node: Option<&str>) -> Option<StatedVersion> {
+        self.versions.get(node?).cloned().map(StatedVersion::from)
     }
 }
 
@@ -222,6 +223,6 @@ items:
             Some("n2"),
             "pods of one name in two namespaces are different pods"
         );
-        assert_eq!(index.version_of(Some("n2")).unwrap().minor, 33);
+        assert_eq!(index.version_of(Some("n2")).unwrap().version().minor, 33);
     }
 }

@@ -1,7 +1,6 @@
 //! Known bugs of kubelets that match an eviction. The cases that reproduce them refer to the same
 //! upstream issues.
 
-use evictlab_rules::KubeletVersion;
 use evictlab_rules::message::{EvictionMessage, NodePressure};
 use evictlab_rules::pod::Pod;
 use evictlab_rules::quantity::MIB;
@@ -9,6 +8,7 @@ use evictlab_rules::threshold::Resource;
 
 use crate::explanation::{ContainerKind, ContainerReport, MatchingBug};
 use crate::objects::PodStatus;
+use crate::stated_version::StatedVersion;
 
 /// Usage below which a container of a pod with an emptyDir is suspicious: container runtimes write
 /// less than this by themselves.
@@ -20,7 +20,7 @@ pub(crate) struct BugMatcher<'a> {
     pub containers: &'a [ContainerReport],
     pub pod: Option<&'a Pod>,
     pub status: &'a PodStatus,
-    pub version: Option<&'a KubeletVersion>,
+    pub version: Option<&'a StatedVersion>,
     /// True if the input contains an Evicted event of the pod.
     pub has_evicted_event: bool,
     /// True if the input contains other kubelet events of the pod.

@@ -36,6 +36,7 @@ mod objects;
 mod other_causes;
 mod pod_in_line;
 mod read_input;
+mod stated_version;
 mod table;
 mod text;
 mod text_case;
@@ -53,5 +54,6 @@ pub use explanation::{
     ConsistencyCheck, ContainerKind, ContainerReport, Explanation, MatchingBug, PodLevelReport,
 };
 pub use input::{Input, InputError};
+pub use stated_version::StatedVersion;
 pub use text::{TITLES, amount, render};
 pub use text_encoding::{EncodingError, decode_text};

@@ -32,7 +32,7 @@ fn explained(recording: &Value, kinds: &[&str]) -> Vec<Explanation> {
         list("podsFinal").into_iter().for_each(|pod| input.add_pod(pod).unwrap());
     }
     let version: KubeletVersion = recording["kubeletVersion"].as_str().unwrap().parse().unwrap();
-    explain(&input, Some(&version)).unwrap_or_default()
+    explain(&input, Some(&version.into())).unwrap_or_default()
 }
 
 fn recording(name: &str) -> Value {
@@ -1006,6 +1006,17 @@ fn the_usage_of_the_whole_pod_is_reported() {
     let all = explain(&Input::read(&pod("900Mi", "")).unwrap(), None).unwrap();
     let report = all[0].pod_level.as_ref().unwrap();
     assert_eq!((report.usage.to_string(), report.request.to_string()), ("900Mi".into(), "512Mi".into()));
+}
+
+/// A user may know only the minor version.
+#[test]
+fn a_version_is_printed_as_it_is_stated() {
+    let message = "The node was low on resource: memory. Threshold quantity: 100Mi, available: 52Mi. ";
+    for version in ["v1.31", "v1.31.0", "v1.31.14"] {
+        let all = explain(&Input::read(message).unwrap(), Some(&version.parse().unwrap())).unwrap();
+        assert!(render(&all).starts_with(&format!("A pod, kubelet {version}\n")), "{}", render(&all));
+        assert_eq!(serde_json::to_value(&all).unwrap()[0]["kubelet"], version);
+    }
 }
 
 /// Every kubelet writes these records.

@@ -7,10 +7,9 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap_complete::engine::ArgValueCandidates;
-use evictlab_explain::{Input, TITLES, decode_text, explain, render};
+use evictlab_explain::{Input, StatedVersion, TITLES, decode_text, explain, render};
 use evictlab_report::text::visible;
 use evictlab_report::{Line, Style};
-use evictlab_rules::KubeletVersion;
 use evictlab_rules::quantity::MIB;
 
 use crate::args::candidates;
@@ -42,18 +41,11 @@ pub(crate) struct Args {
     #[arg(value_name = "FILE")]
     input: Vec<String>,
     /// Version of the kubelet if the input contains no Node: v1.31 or v1.31.14
-    #[arg(long, short, value_name = "VERSION", value_parser = version, add = ArgValueCandidates::new(candidates::kubelets))]
-    kubelet: Option<KubeletVersion>,
+    #[arg(long, short, value_name = "VERSION", add = ArgValueCandidates::new(candidates::kubelets))]
+    kubelet: Option<StatedVersion>,
     /// Print a JSON array instead of text
     #[arg(long)]
     json: bool,
-}
-
-fn version(text: &str) -> Result<KubeletVersion, String> {
-    let version = text.parse::<KubeletVersion>();
-    // A minor version stands for its first patch: no rule depends on the patch.
-    let first_patch = || format!("{text}.0").parse::<KubeletVersion>();
-    version.clone().or_else(|_| first_patch()).or(version).map_err(|error| error.to_string())
 }
 
 /// Reads the input and prints the explanations.
