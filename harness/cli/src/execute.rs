@@ -37,8 +37,9 @@ pub(crate) async fn prepare_and_execute(
 /// Returns the directory that `--output-dir` names, or a new one in `results`, and warns if
 /// `results/latest` does not point to it.
 pub(crate) fn run_directory(dir: Option<&Path>) -> Result<RunDir, Failure> {
-    let run_dir = RunDir::resolve(dir)
-        .map_err(|error| Failure::bad_input(write_error(&error, "another directory with --output-dir")))?;
+    let run_dir = RunDir::resolve(dir).map_err(|error| {
+        Failure::bad_input(write_error(&error, "another directory with --output-dir")).of_option("output-dir")
+    })?;
     if let Some(warning) = run_dir.warning() {
         print_stderr(format_args!("warning: {warning}"));
     }

@@ -3,24 +3,35 @@
 use std::io::ErrorKind;
 use std::process::ExitCode;
 
-use evictlab_case::LoadErrors;
 use evictlab_case::select::SelectError;
+use evictlab_case::{LoadErrors, Problem};
 use evictlab_report::{ReportError, exit_code};
 
 use crate::messages::print_stderr;
-use crate::profile::with_place;
+use crate::profile::place;
 
 /// The error message of a command and its exit status.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) message: String,
     status: u8,
+    /// The option that has a wrong value.
+    option: Option<OptionValue>,
+}
+
+/// A value of an option.
+#[derive(Debug)]
+struct OptionValue {
+    /// Long name of the option.
+    option: &'static str,
+    /// The value as it is stated; `None` for all values.
+    value: Option<String>,
 }
 
 impl Failure {
     /// Returns a failure with this message and exit status.
     pub(crate) fn new(message: impl ToString, status: u8) -> Self {
-        Self { message: message.to_string(), status }
+        Self { message: message.to_string(), status, option: None }
     }
 
     /// Invalid input: exit status 2, as clap uses for a wrong command line.
@@ -43,13 +54,29 @@ impl Failure {
         Self::new(format!("failed to load case files\n\n{errors}"), status)
     }
 
-    /// Adds the place of the value of a profile that the error is about.
+    /// Names the option, by its long name, whose value is wrong.
+    #[must_use]
+    pub(crate) fn of_value(self, option: &'static str, value: impl ToString) -> Self {
+        Self { option: Some(OptionValue { option, value: Some(value.to_string()) }), ..self }
+    }
+
+    /// Names the option, by its long name, whose values are wrong, or wrong together.
+    #[must_use]
+    pub(crate) fn of_option(self, option: &'static str) -> Self {
+        Self { option: Some(OptionValue { option, value: None }), ..self }
+    }
+
+    /// Adds the place of the wrong value, if a profile states it.
     #[must_use]
     pub(crate) fn with_profile_place(self) -> Self {
-        if self.status != exit_code::BAD_INPUT {
-            return self;
+        let wrong = self.option.as_ref();
+        match wrong.and_then(|OptionValue { option, value }| place(option, value.as_deref())) {
+            Some(place) => {
+                let problem = Problem { message: self.message, spans: vec![place] };
+                Self { message: problem.to_string(), ..self }
+            }
+            None => self,
         }
-        Self { message: with_place(self.message), ..self }
     }
 
     /// Writes the message to standard error, with visible control characters, and returns the exit
@@ -82,7 +109,12 @@ pub(crate) fn write_help(error: ErrorKind, choice: &str) -> String {
 
 impl From<LoadErrors> for Failure {
     fn from(errors: LoadErrors) -> Self {
-        Self::invalid_cases(&errors, exit_code::BAD_INPUT)
+        let failure = Self::invalid_cases(&errors, exit_code::BAD_INPUT);
+        // The first problem may be that of the directory itself.
+        match errors.0.first().and_then(|problem| problem.spans.first()) {
+            Some(span) => failure.of_value("cases", &span.file),
+            None => failure,
+        }
     }
 }
 
@@ -90,7 +122,12 @@ impl From<SelectError> for Failure {
     fn from(error: SelectError) -> Self {
         match error {
             SelectError::Load(errors) => errors.into(),
-            other => Self::bad_input(other),
+            SelectError::NoSuchName { ref name, .. } => Self::bad_input(&error).of_value("case", name),
+            SelectError::NoLabelMatch { .. } => Self::bad_input(error).of_option("label-filter"),
+            SelectError::NoFocusMatch { .. } => Self::bad_input(error).of_option("focus"),
+            SelectError::AllSkipped { .. } => Self::bad_input(error).of_option("skip"),
+            SelectError::NoUpstreamMatch { .. } => Self::bad_input(error).of_option("upstream"),
+            SelectError::EmptyShard { .. } => Self::bad_input(error).of_option("shard"),
         }
     }
 }

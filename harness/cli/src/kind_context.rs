@@ -65,7 +65,9 @@ impl KindContext {
 /// else 4.
 fn cluster_failure(error: ClusterError) -> Failure {
     match error {
-        ClusterError::Unknown(_) | ClusterError::NoWorker { .. } => Failure::bad_input(error),
+        ClusterError::Unknown(_) | ClusterError::NoWorker { .. } => {
+            Failure::bad_input(error).of_option("cluster")
+        }
         error => Failure::infrastructure(error),
     }
 }

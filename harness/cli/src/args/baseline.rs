@@ -44,7 +44,8 @@ impl BaselineArgs {
             Some(dir) => Err(Failure::bad_input(format!(
                 "failed to write a baseline to {}: the directory does not exist\nhelp: create it, or name another file",
                 dir.display()
-            ))),
+            ))
+            .of_option("write-baseline")),
             None => Ok(()),
         }
     }
@@ -57,6 +58,6 @@ impl BaselineArgs {
         if is_default || path == Path::new(BUILT_IN) {
             return serde_json::from_str(BUILT_IN_BASELINE).map(Some).map_err(Failure::infrastructure);
         }
-        Baseline::read(path).map(Some).map_err(Failure::bad_input)
+        Baseline::read(path).map(Some).map_err(|error| Failure::bad_input(error).of_option("baseline"))
     }
 }

@@ -110,13 +110,14 @@ impl BisectArgs {
     /// # Errors
     /// A text does not name a kubelet.
     pub(crate) fn ends(&self) -> Result<[KubeletArg; 2], Failure> {
-        let parse = |option: &str, text: &str| {
+        let parse = |option: &'static str, text: &str| {
             let invalid = |error| {
-                Failure::bad_input(format!("invalid value '{text}' for '{option} <KUBELET>': {error}"))
+                Failure::bad_input(format!("invalid value '{text}' for '--{option} <KUBELET>': {error}"))
+                    .of_option(option)
             };
             text.parse::<KubeletArg>().map_err(invalid)
         };
-        Ok([parse("--good", &self.good)?, parse("--bad", &self.bad)?])
+        Ok([parse("good", &self.good)?, parse("bad", &self.bad)?])
     }
 
     /// Returns the command that searches the same kubelets or commits on kind.

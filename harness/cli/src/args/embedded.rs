@@ -137,11 +137,13 @@ impl EmbeddedArgs {
 /// Returns the failure for invalid node sizes, and names the option if one causes it.
 pub(crate) fn options_failure(error: OptionsError) -> Failure {
     let field = error.place.rsplit(' ').next().unwrap_or_default();
-    let option = [("memory", "--node-memory"), ("disk", "--node-disk"), ("pid", "--node-pids")]
+    let option = [("memory", "node-memory"), ("disk", "node-disk"), ("pid", "node-pids")]
         .into_iter()
         .find_map(|(part, option)| field.contains(part).then_some(option));
     match option {
-        Some(option) => Failure::bad_input(format!("failed to apply {option}: {}", error.problem)),
+        Some(option) => {
+            Failure::bad_input(format!("failed to apply --{option}: {}", error.problem)).of_option(option)
+        }
         None => Failure::bad_input(format!("failed to configure the nodes: {error}")),
     }
 }

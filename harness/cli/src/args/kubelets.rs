@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::slice;
 use std::str::FromStr;
 
 use clap_complete::engine::ArgValueCandidates;
@@ -117,6 +118,15 @@ enum KubeletSelection {
     One(KubeletArg),
 }
 
+impl KubeletSelection {
+    fn one(&self) -> Option<&KubeletArg> {
+        match self {
+            Self::All => None,
+            Self::One(one) => Some(one),
+        }
+    }
+}
+
 impl FromStr for KubeletSelection {
     type Err = KubeletSpecError;
 
@@ -125,6 +135,21 @@ impl FromStr for KubeletSelection {
             "all" => Ok(Self::All),
             text => Ok(Self::One(text.parse()?)),
         }
+    }
+}
+
+/// Adds to a failure the first of these options whose kubelet an embedded cluster does not support.
+pub(crate) fn of_first_not_modelled<'a>(
+    failure: Failure,
+    mut stated: impl Iterator<Item = (&'static str, &'a KubeletArg)>,
+    catalog: &ImageCatalog,
+) -> Failure {
+    let is_modelled = |kubelet: &KubeletArg| {
+        evictlab_cluster::modelled_kubelets(slice::from_ref(&kubelet.spec), catalog).is_ok()
+    };
+    match stated.find(|(_, kubelet)| !is_modelled(kubelet)) {
+        Some((option, kubelet)) => failure.of_value(option, &kubelet.text),
+        None => failure,
     }
 }
 
@@ -245,7 +270,11 @@ impl KubeletArgs {
     /// Returns the kubelets of an embedded cluster.
     pub(crate) fn modelled(&self, catalog: &ImageCatalog) -> Result<Vec<Kubelet>, Failure> {
         let specs = self.specs(&evictlab_cluster::every_minor());
-        let kubelets = self.images.modelled(&specs, catalog)?;
+        let modelled = self.images.modelled(&specs, catalog);
+        let kubelets = modelled.map_err(|failure| {
+            let stated = self.kubelet.iter().filter_map(KubeletSelection::one);
+            of_first_not_modelled(failure, stated.map(|one| ("kubelet", one)), catalog)
+        })?;
         note_unknown_patches(&kubelets, catalog);
         // `v1.31` and `v1.31.14` may be the same kubelet; twice the same text means two nodes.
         let is_repeated = |place: usize| {

@@ -66,13 +66,20 @@ fn period(text: &str) -> Result<String, String> {
     parse_grace_period(text).map(|_| text.to_owned()).map_err(|error| error.to_string())
 }
 
-/// Checks that these kubelets start with thresholds, which are written as in `example`.
-fn check(example: &str, thresholds: &ThresholdConfig, kubelets: &[Kubelet]) -> Result<(), Failure> {
+/// Checks that these kubelets start with the thresholds of an option, which are written as in
+/// `example`.
+fn check(
+    option: &'static str,
+    example: &str,
+    thresholds: &ThresholdConfig,
+    kubelets: &[Kubelet],
+) -> Result<(), Failure> {
     kubelets.iter().map(|kubelet| &kubelet.version).try_for_each(|version| {
         parse_threshold_config_of(version, thresholds).map(drop).map_err(|error| {
             Failure::bad_input(format!(
                 "failed to use these thresholds: kubelet {version} does not start with them: {error}\nhelp: write them as this kubelet does: {example}"
             ))
+            .of_option(option)
         })
     })
 }
@@ -114,7 +121,7 @@ impl ThresholdArgs {
             _ => BTreeMap::new(),
         };
         let hard = ThresholdConfig { eviction_hard: hard, ..ThresholdConfig::default() };
-        check("--eviction-hard 'memory.available<2Gi'", &hard, kubelets)?;
+        check("eviction-hard", "--eviction-hard 'memory.available<2Gi'", &hard, kubelets)?;
         let soft = ThresholdConfig {
             eviction_soft: soft,
             eviction_soft_grace_period: grace,
@@ -122,7 +129,7 @@ impl ThresholdArgs {
         };
         let example =
             "--eviction-soft 'memory.available<3Gi' --eviction-soft-grace-period memory.available=30s";
-        check(example, &soft, kubelets)?;
+        check("eviction-soft", example, &soft, kubelets)?;
         Ok(config)
     }
 }

@@ -1,6 +1,7 @@
 //! `evictlab bisect`
 
 use std::collections::BTreeMap;
+use std::error::Error;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -64,26 +65,32 @@ impl SearchContext {
     /// Returns the kubelets to search, from old to new.
     async fn search_range(&self, args: &BisectArgs) -> Result<SearchRange, Failure> {
         let [good, bad] = args.ends()?;
-        let good = self.candidate(&good).await?;
-        let bad = self.candidate(&bad).await?;
+        let good = self.candidate("good", &good).await?;
+        let bad = self.candidate("bad", &bad).await?;
         let list = if args.kubelets.is_empty() { self.all() } else { args.kubelets.clone() };
         let mut between = Vec::new();
         for kubelet in &list {
-            between.push(self.candidate(kubelet).await?);
+            between.push(self.candidate("kubelet", kubelet).await?);
         }
         SearchRange::between(good, bad, between).map_err(Failure::bad_input)
     }
 
-    async fn candidate(&self, kubelet: &KubeletArg) -> Result<KubeletCandidate, Failure> {
+    /// Returns the candidate for a kubelet that an option names.
+    async fn candidate(
+        &self,
+        option: &'static str,
+        kubelet: &KubeletArg,
+    ) -> Result<KubeletCandidate, Failure> {
+        let wrong = |error: &dyn Error| Failure::bad_input(error).of_value(option, &kubelet.text);
         let version = match &self.kind {
             Some(kind) => {
                 let resolve = resolver(&kind.docker, &self.catalog, &self.images);
-                resolve.version(&kubelet.spec).await.map_err(Failure::bad_input)?
+                resolve.version(&kubelet.spec).await.map_err(|error| wrong(&error))?
             }
             None => {
                 let modelled =
                     evictlab_cluster::modelled_kubelets(std::slice::from_ref(&kubelet.spec), &self.catalog);
-                modelled.map_err(Failure::bad_input)?.remove(0).version
+                modelled.map_err(|error| wrong(&error))?.remove(0).version
             }
         };
         Ok(candidate(kubelet, version))

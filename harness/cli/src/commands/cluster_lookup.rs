@@ -15,7 +15,7 @@ pub(super) async fn find_cluster(state: &StateDir, name: &str) -> Result<Found, 
     if let Some(served) = served(state, name) {
         return Ok(Found::Embedded(Box::new(served)));
     }
-    let unknown = || Failure::bad_input(ClusterError::Unknown(name.to_owned()));
+    let unknown = || Failure::bad_input(ClusterError::Unknown(name.to_owned())).of_value("cluster", name);
     let docker = match Docker::connect().await {
         Ok(docker) => docker,
         Err(_) if state.read(name).is_none() => return Err(unknown()),

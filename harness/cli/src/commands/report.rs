@@ -131,7 +131,9 @@ fn written(result: Result<(), ReportError>) -> Result<(), Failure> {
 }
 
 fn compare_runs(args: &Args, before: &Path, after: &Path) -> Result<ExitCode, Failure> {
-    let [before, after] = [before, after].map(|dir| RecordedRun::read(dir).map_err(Failure::bad_input));
+    let [before, after] = [before, after].map(|dir| {
+        RecordedRun::read(dir).map_err(|error| Failure::bad_input(error).of_value("compare", dir.display()))
+    });
     let compared = compare(&before?, &after?);
     let is_page = args.output.as_ref().is_some_and(|path| path.extension().is_some_and(|end| end == "html"));
     let text = if args.json {

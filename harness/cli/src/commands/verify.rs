@@ -28,8 +28,7 @@ use crate::args::backend::{ManagedBackend, reject_foreign_options};
 use crate::args::candidates;
 use crate::args::embedded::EmbeddedArgs;
 use crate::args::kind_cluster::{KeepArgs, NewClusterArgs};
-use crate::args::kubelets::ImageArgs;
-use crate::args::kubelets::KubeletArg;
+use crate::args::kubelets::{ImageArgs, KubeletArg, of_first_not_modelled};
 use crate::args::output::OutputArgs;
 use crate::args::selection::SelectionArgs;
 use crate::args::target::reject_foreign_managed_options;
@@ -185,7 +184,10 @@ impl Args {
     }
 
     fn prepare_embedded(&self, catalog: &ImageCatalog, clock: &Clock) -> Result<Prepared, Failure> {
-        let kubelets = self.images.modelled(&self.specs(), catalog)?;
+        let kubelets = self.images.modelled(&self.specs(), catalog).map_err(|failure| {
+            let stated = [("before", &self.before), ("after", &self.after)];
+            of_first_not_modelled(failure, stated.into_iter(), catalog)
+        })?;
         let backend = self.embedded.backend(kubelets.clone(), 1, self.kind_command(), clock)?;
         let backend = Backend::Embedded(backend);
         Ok(Prepared { backend, kubelets, environment: vec![], host: None })

@@ -14,5 +14,5 @@ mod settings;
 
 pub(crate) use apply::{candidates, with_profile};
 pub(crate) use file::FILE;
-pub(crate) use origin::{removal, with_place};
+pub(crate) use origin::{place, removal};
 pub(crate) use schema::profile_schema;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use evictlab_case::{Problem, SourceSpan};
+use evictlab_case::SourceSpan;
 
 use super::settings::Setting;
 
@@ -13,47 +13,36 @@ static ORIGIN: OnceLock<Origin> = OnceLock::new();
 struct Origin {
     /// The file of the profiles as the user opens it.
     file: String,
-    /// True for each option that is a flag, by long name.
-    options: BTreeMap<String, bool>,
-    /// The values of options that are not flags, and their places in the file.
+    /// The options that have their values from the file, by long name.
+    options: BTreeMap<String, StatedOption>,
+}
+
+/// An option that a profile states.
+struct StatedOption {
+    is_flag: bool,
+    /// The values, with their places in the file.
     values: Vec<(String, SourceSpan)>,
 }
 
 /// Stores the options that have their values from the profiles of this file.
 pub(super) fn record<'a>(file: String, settings: impl Iterator<Item = &'a Setting>) {
-    let (mut options, mut values) = (BTreeMap::new(), Vec::new());
-    for setting in settings {
-        options.insert(setting.long.clone(), setting.is_flag);
-        if !setting.is_flag {
-            // Errors quote versions in their canonical form.
-            let is_bare = |value: &str| setting.long == "kubelet" && value.starts_with("1.");
-            let quoted = |value: &String| if is_bare(value) { format!("v{value}") } else { value.clone() };
-            values.extend(setting.values.iter().map(quoted).zip(setting.places.iter().cloned()));
-        }
-    }
-    ORIGIN.get_or_init(|| Origin { file, options, values });
+    let stated = |setting: &Setting| {
+        let values = setting.values.iter().cloned().zip(setting.places.iter().cloned()).collect();
+        (setting.long.clone(), StatedOption { is_flag: setting.is_flag, values })
+    };
+    let options = settings.map(stated).collect();
+    ORIGIN.get_or_init(|| Origin { file, options });
 }
 
-/// Returns the message of an error with the place of a value that it quotes, if a profile states
-/// that value.
-pub(crate) fn with_place(message: String) -> String {
-    let values = ORIGIN.get().map(|origin| &origin.values[..]).unwrap_or_default();
-    match values.iter().find(|(value, _)| quotes(&message, value)) {
-        Some((_, place)) => Problem { message, spans: vec![place.clone()] }.to_string(),
-        None => message,
-    }
-}
-
-/// Returns whether a text has a value as a word of its own. Numbers are not distinctive.
-fn quotes(text: &str, value: &str) -> bool {
-    let is_distinctive = value.contains(|c: char| c.is_ascii_alphabetic()) && value.len() > 2;
-    let continues = |c: char| c.is_ascii_alphanumeric() || "-_/".contains(c);
-    is_distinctive
-        && text.match_indices(value).any(|(start, _)| {
-            let after = &text[start + value.len()..];
-            let is_longer = after.strip_prefix('.').unwrap_or(after).starts_with(continues);
-            !text[..start].ends_with(continues) && !is_longer
-        })
+/// Returns the place of a value of an option, by its long name, if a profile states that value.
+/// Without a value, returns the place of the first one.
+pub(crate) fn place(option: &str, value: Option<&str>) -> Option<SourceSpan> {
+    let StatedOption { values, .. } = ORIGIN.get()?.options.get(option)?;
+    // A value may be a list, such as `v1.31, v1.32`.
+    let has =
+        |stated: &str, value: &str| stated == value || stated.split(',').any(|part| part.trim() == value);
+    let found = values.iter().find(|(stated, _)| value.is_none_or(|value| has(stated, value)));
+    found.map(|(_, place)| place.clone())
 }
 
 /// Returns how to leave out an option, such as `--keep`, that a profile states. `None` for an
@@ -61,24 +50,9 @@ fn quotes(text: &str, value: &str) -> bool {
 pub(crate) fn removal(option: &str) -> Option<String> {
     let Origin { file, options, .. } = ORIGIN.get()?;
     let long = option.strip_prefix("--")?;
-    Some(if *options.get(long)? {
+    Some(if options.get(long)?.is_flag {
         format!("{file} states {long}: unset it with --no-{long}")
     } else {
         format!("{file} states {long}: remove it there")
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_value_is_quoted_as_a_word() {
-        let text = "failed to model kubelet v1.99: the embedded cluster supports v1.27 to v1.37.";
-        for (value, is_quoted) in
-            [("v1.99", true), ("v1.37", true), ("v1.9", false), ("1.99", false), ("v1", false), ("99", false)]
-        {
-            assert_eq!(quotes(text, value), is_quoted, "{value}");
-        }
-    }
 }

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::iter;
+use std::slice;
 
 use clap::error::{ContextKind, ErrorKind};
 use clap::{Arg, ArgAction, Command};
@@ -33,6 +34,14 @@ fn find_option<'a>(command: &'a Command, name: &str) -> Option<&'a Arg> {
         arg.get_long() == Some(name) || former.contains(&name)
     };
     command.get_arguments().find(has_name).filter(|arg| arg.get_long().and_then(allowed_values).is_some())
+}
+
+/// Returns the items of a list; the value itself if it is not a list.
+fn items<'a, 'i>(value: &'a Spanned<DeValue<'i>>) -> &'a [Spanned<DeValue<'i>>] {
+    match value.get_ref() {
+        DeValue::Array(list) => list,
+        _ => slice::from_ref(value),
+    }
 }
 
 /// Returns whether the values of an option are `true` and `false`.
@@ -144,7 +153,7 @@ impl Profile<'_> {
                 long: arg.get_long().unwrap_or_default().to_owned(),
                 is_flag: is_flag(arg),
                 values: self.values(command, arg, (name, value))?,
-                places: self.places(value),
+                places: items(value).iter().map(|item| self.file.place(item.span(), "")).collect(),
             };
             if self.name == DEFAULT && setting.leaves_the_model() {
                 let message =
@@ -162,15 +171,6 @@ impl Profile<'_> {
         }
         own.extend(below);
         Ok(own)
-    }
-
-    /// Returns the places of a value, or of each item of a list.
-    fn places(&self, value: &Spanned<DeValue<'_>>) -> Vec<SourceSpan> {
-        let spans = match value.get_ref() {
-            DeValue::Array(list) => list.iter().map(Spanned::span).collect(),
-            _ => vec![value.span()],
-        };
-        spans.into_iter().map(|span| self.file.place(span, "")).collect()
     }
 
     /// Returns the values as the command line has them.
@@ -191,7 +191,8 @@ impl Profile<'_> {
             });
         }
         let is_list = matches!(arg.get_action(), ArgAction::Append);
-        let expected = match (is_flag, is_list, is_optional) {
+        let is_item = is_list && value.get_ref().is_array();
+        let expected = match (is_flag, is_list && !is_item, is_optional) {
             (true, _, _) => "true or false",
             (false, true, _) => "a string, a number, or a list of them",
             (false, false, true) => "a string, a number, true or false",
@@ -203,17 +204,17 @@ impl Profile<'_> {
             DeValue::Float(value) if !is_flag => Some(value.to_string()),
             _ => None,
         };
-        let values: Option<Vec<String>> = match value.get_ref() {
-            DeValue::Array(list) if is_list => list.iter().map(|item| one(item.get_ref())).collect(),
-            value => one(value).map(|value| vec![value]),
+        let items = if is_list { items(value) } else { slice::from_ref(value) };
+        let text = |item: &Spanned<DeValue<'_>>| {
+            let text = one(item.get_ref()).ok_or_else(|| {
+                let found = item.get_ref().type_str();
+                let message = format!("invalid value of `{name}`: found a value of the type {found}");
+                self.file.problem(item.span(), message, format!("expected {expected}"))
+            })?;
+            self.check(command, arg, (name, item), &text)?;
+            Ok(text)
         };
-        let values = values.ok_or_else(|| {
-            let found = value.get_ref().type_str();
-            let message = format!("invalid value of `{name}`: found a value of the type {found}");
-            self.file.problem(value.span(), message, format!("expected {expected}"))
-        })?;
-        self.check(command, arg, (name, value), &values)?;
-        Ok(values)
+        items.iter().map(text).collect()
     }
 
     /// Rejects values that only the command line can state.
@@ -228,32 +229,31 @@ impl Profile<'_> {
                 Some(format!("`{long}` cannot write to `{text}`: the path {reason}"))
             }
         };
-        match setting.values.iter().find_map(refused) {
-            Some(message) => {
-                Err(self.file.problem(value.span(), message, format!("state --{long} on the command line")))
+        let mut texts = setting.values.iter().zip(items(value));
+        match texts.find_map(|(text, item)| Some((refused(text)?, item.span()))) {
+            Some((message, span)) => {
+                Err(self.file.problem(span, message, format!("state --{long} on the command line")))
             }
             None => Ok(()),
         }
     }
 
-    /// Checks values with the parser of the option.
+    /// Checks a value, or an item of a list, with the parser of the option.
     fn check(
         &self,
         command: &Command,
         arg: &Arg,
-        (name, value): (&str, &Spanned<DeValue<'_>>),
-        values: &[String],
+        (name, item): (&str, &Spanned<DeValue<'_>>),
+        text: &str,
     ) -> Result<(), ProfileError> {
-        let words = values.iter().map(|value| format!("--{name}={value}"));
-        let words = iter::once(command.get_name().to_owned()).chain(words);
+        let words = [command.get_name().to_owned(), format!("--{name}={text}")];
         let Err(error) = command.clone().try_get_matches_from(words) else { return Ok(()) };
         // Others are about arguments that the command line may have.
         if !matches!(error.kind(), ErrorKind::InvalidValue | ErrorKind::ValueValidation) {
             return Ok(());
         }
-        let is_empty = values.iter().any(String::is_empty);
         let cause = std::error::Error::source(&error).map(ToString::to_string);
-        let message = match cause.or(is_empty.then(|| "it is empty".to_owned())) {
+        let message = match cause.or(text.is_empty().then(|| "it is empty".to_owned())) {
             Some(cause) => format!("invalid value of `{name}`: {cause}"),
             None => format!("invalid value of `{name}`"),
         };
@@ -263,7 +263,7 @@ impl Profile<'_> {
             None if has_optional_value(arg) => format!("write `{name} = true` for --{name} without a value"),
             None => String::new(),
         };
-        Err(self.file.problem(value.span(), message, note))
+        Err(self.file.problem(item.span(), message, note))
     }
 
     /// Returns the error of a key that is not an option of the command.

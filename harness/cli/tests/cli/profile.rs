@@ -179,7 +179,7 @@ fn mistakes_have_a_position_and_a_suggestion() {
         ),
         (
             "[profile.ci.run]\nkubelet = ['v1.32', 'v1.32.11=a:b']\n",
-            "evictlab.toml:2:11",
+            "evictlab.toml:2:21",
             "state --kubelet on the command line",
         ),
         (
@@ -218,6 +218,8 @@ fn mistakes_have_a_position_and_a_suggestion() {
         ),
         ("[profile.ci.run]\nrepeat = 0\n", "evictlab.toml:2:10", "0 is not in 1.."),
         ("[profile.ci.run]\ntimeout = 'soon'\n", "evictlab.toml:2:11", "invalid value of `timeout`"),
+        ("[profile.ci.run]\nfocus = ['a', 'b', '(']\n", "evictlab.toml:2:20", "invalid value of `focus`"),
+        ("[profile.ci.run]\nfocus = ['a', true]\n", "evictlab.toml:2:15", "expected a string or a number\n"),
         ("[profile.ci.run]\nbackend = 'docker'\n", "evictlab.toml:2:11", "valid: embedded, kind, existing"),
         ("[profile.ci.cluster.create]\nnods = 2\n", "evictlab.toml:2:1", "did you mean `nodes`?"),
         ("[profile.ci.run\n", "evictlab.toml:1:16", "invalid TOML"),
@@ -362,18 +364,46 @@ fn an_error_names_the_file_that_states_the_option() {
 /// A value that the option accepts may be wrong for the command.
 #[test]
 fn an_error_of_the_command_names_the_place_of_the_value() {
+    let not_modelled = "failed to model kubelet v1.99: ";
     let rows = [
-        ("kubelet = 'v1.99'", "failed to model kubelet v1.99: ", "evictlab.toml:2:11"),
-        ("kubelet = 1.99", "failed to model kubelet v1.99: ", "evictlab.toml:2:11"),
-        ("kubelet = ['v1.32', 'v1.99']", "failed to model kubelet v1.99: ", "evictlab.toml:2:21"),
-        ("baseline = 'nosuch.json'", "failed to read baseline nosuch.json: ", "evictlab.toml:2:12"),
+        ("kubelet = 'v1.99'", not_modelled, (2, 11)),
+        ("kubelet = 1.99", not_modelled, (2, 11)),
+        ("kubelet = ['v1.32', 'v1.99']", not_modelled, (2, 21)),
+        ("kubelet = 'v1.32, v1.99'", not_modelled, (2, 11)),
+        // The error also names v1.37, the newest modelled kubelet.
+        ("kubelet = ['v1.37', 'v1.99']", not_modelled, (2, 21)),
+        ("baseline = 'v1.99'\nkubelet = 'v1.99'", not_modelled, (3, 11)),
+        ("baseline = 'nosuch.json'", "failed to read baseline nosuch.json: ", (2, 12)),
+        ("output-dir = 'a'\nwrite-baseline = 'nosuch/a'", "failed to write a baseline to nosuch: ", (3, 18)),
+        ("cases = 'nosuch'\nfocus = 'nosuch'", "failed to read folder: ", (2, 9)),
+        ("focus = 'nosuch'\nlabel-filter = 'nosuch'", "the label filter `nosuch` matches none", (3, 16)),
+        ("focus = 'nosuch'", "failed to select cases: ", (2, 9)),
+        ("skip = ['.', 'decide']", "failed to select cases: ", (2, 9)),
+        ("upstream = 1", "none of 1 cases refers to kubernetes/kubernetes#1\n", (2, 12)),
+        ("shard = '2/2'", "failed to select shard 2/2: ", (2, 9)),
+        ("node-memory = '1'", "failed to apply --node-memory: ", (2, 15)),
     ];
-    for (option, problem, place) in rows {
-        let root = repository(&format!("[profile.default.run]\n{option}\n"));
+    for (options, problem, (line, column)) in rows {
+        let root = repository(&format!("[profile.default.run]\n{options}\n"));
         let (status, _, err) = evictlab(root.path(), None, &["run", "requests-decide"]);
-        let place = format!("\n --> {place}\n  |\n2 | {option}\n  | ");
-        assert!(status == 2 && err.contains(problem) && err.contains(&place), "{option}: {err}");
-        assert!(err.contains("\nhelp: "), "{option}: {err}");
+        let text = options.lines().nth(line - 2).unwrap();
+        let place = format!("--> evictlab.toml:{line}:{column}\n  |\n{line} | {text}\n  | ");
+        assert!(status == 2 && err.contains(problem) && err.contains(&place), "{options}: {err}");
+    }
+    // Options of other commands.
+    let rows = [
+        ("before = 'v1.32'\nafter = 'v1.99'", &["verify", "requests-decide"][..], (3, 9)),
+        ("good = 'v1.32'\nbad = 'v1.99'", &["bisect", "requests-decide"], (3, 7)),
+        ("compare = ['nosuch', 'nosuch-b']", &["report"], (2, 12)),
+        ("eviction-hard = 'nosuch<1Gi'", &["cluster", "create", "--backend", "embedded"], (2, 17)),
+    ];
+    for (options, arguments, (line, column)) in rows {
+        let command = arguments.iter().take_while(|word| !word.starts_with('-') && !word.contains("decide"));
+        let table = command.copied().collect::<Vec<_>>().join(".");
+        let root = repository(&format!("[profile.default.{table}]\n{options}\n"));
+        let (status, _, err) = evictlab(root.path(), None, arguments);
+        let place = format!("--> evictlab.toml:{line}:{column}\n");
+        assert!(status == 2 && err.contains(&place), "{options}: {err}");
     }
     // The command line states another value.
     let root = repository("[profile.default.run]\nkubelet = 'v1.99'\n");
