@@ -88,3 +88,29 @@ fn a_plan_in_text_has_reasons_and_an_estimate() {
     assert!(status == 0 && text.contains("1 execution, 7 times each on 1 kubelet, 0 skipped"), "{text}");
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
 }
+
+/// Each row has arguments, a text, and how often the output contains it.
+#[test]
+fn a_plan_has_each_kubelet_once_and_notes_unusual_arguments() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("empty.json"), "{}").unwrap();
+    let case = "message/requests-decide";
+    let unknown_patch = "note: v1.31.99 is newer than v1.31.14, the newest release that evictlab knows: it is modelled as v1.31";
+    let rows: [(&[&str], &str, usize); 5] = [
+        (&["--kubelet", "v1.31", "--kubelet", "v1.31.14"], case, 1),
+        (&["--kubelet", "v1.31", "--kubelet", "v1.31"], case, 2),
+        (&["--kubelet", "v1.31.99"], unknown_patch, 1),
+        (&["--kubelet", "v1.31.14"], unknown_patch, 0),
+        (
+            &["--baseline=empty.json"],
+            "warning: the baseline, with 0 cases, has no verdict of the selected",
+            1,
+        ),
+    ];
+    for (arguments, line, count) in rows {
+        let (status, text) =
+            evictlab(dir.path(), &[&["run", "requests-decide", "--dry-run"], arguments].concat());
+        assert_eq!(status, 0, "{arguments:?}: {text}");
+        assert_eq!(text.matches(line).count(), count, "{arguments:?}: {text}");
+    }
+}
