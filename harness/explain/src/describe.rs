@@ -77,7 +77,8 @@ fn described_pod(block: &[&str]) -> Option<DescribedPod> {
         let value = block.iter().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
         value.map(str::trim).filter(|value| !value.is_empty())
     };
-    let name = field("Name")?;
+    // `kubectl describe event`: the name is that of the event.
+    let name = field("Name").filter(|_| field("Kind") != Some("Event"))?;
     // A description of another kind, such as a node, has no containers. They may be cut.
     let is_start_of_pod = ["Namespace", "Node", "Status"].iter().all(|name| field(name).is_some());
     let has_containers = is_start_of_pod || block.iter().any(|line| line.starts_with("Containers:"));
@@ -129,31 +130,67 @@ fn containers(block: &[&str], heading: &str) -> (Vec<Value>, Vec<Value>) {
     let mut lines = lines.take_while(|line| line.starts_with(' ')).peekable();
     while let Some(line) = lines.next() {
         let Some(name) = container_name(line) else { continue };
-        let (mut requests, mut state) = (Map::new(), Map::new());
-        let mut section = String::new();
-        let mut of_section = "state";
+        let mut requests = Map::new();
+        let mut status = Map::from_iter([("name".to_owned(), json!(name))]);
+        // The key at the indentation of the container, and its value.
+        let mut section = (String::new(), String::new());
         while let Some(line) = lines.next_if(|line| container_name(line).is_none()) {
             let indent = line.len() - line.trim_start().len();
             let Some((key, value)) = line.trim().split_once(':') else { continue };
             let value = value.trim();
             if indent <= 4 {
-                section = key.to_owned();
-                of_section = if key == "Last State" { "lastState" } else { "state" };
-                continue;
-            }
-            match (section.as_str(), key) {
-                ("Requests", _) => drop(requests.insert(key.to_owned(), json!(value))),
-                ("State" | "Last State", "Reason") => {
-                    state.insert(of_section.to_owned(), json!({"terminated": {"reason": value}}));
-                }
-                _ => {}
+                section = (key.to_owned(), value.to_owned());
+                add_to_status(&mut status, key, value);
+            } else if section.0 == "Requests" {
+                requests.insert(key.to_owned(), json!(value));
+            } else {
+                add_to_state(&mut status, (&section.0, &section.1), key, value);
             }
         }
         specs.push(json!({"name": name, "resources": {"requests": requests}}));
-        state.insert("name".to_owned(), json!(name));
-        statuses.push(Value::Object(state));
+        statuses.push(Value::Object(status));
     }
     (specs, statuses)
+}
+
+/// Adds a field of a container that shows whether it ran.
+fn add_to_status(status: &mut Map<String, Value>, key: &str, value: &str) {
+    match key {
+        "Container ID" => drop(status.insert("containerID".to_owned(), json!(value))),
+        "Restart Count" => {
+            drop(status.insert("restartCount".to_owned(), json!(value.parse::<i64>().unwrap_or(0))));
+        }
+        _ => {}
+    }
+}
+
+/// Adds a field of a state. `section`: the key of the state and the name of the state.
+fn add_to_state(status: &mut Map<String, Value>, section: (&str, &str), key: &str, value: &str) {
+    let state = match section.0 {
+        "State" => "state",
+        "Last State" => "lastState",
+        _ => return,
+    };
+    let field = match key {
+        "Reason" => "reason",
+        "Started" => "startedAt",
+        "Exit Code" => "exitCode",
+        _ => return,
+    };
+    // A state without a name is one of a container that ended.
+    let kind = if section.1 == "Waiting" || section.1 == "Running" { section.1 } else { "Terminated" };
+    let state = status.entry(state).or_insert_with(|| json!({}));
+    let fields = &mut state[kind.to_ascii_lowercase()];
+    fields[field] = match key {
+        "Exit Code" => json!(value.parse::<i64>().unwrap_or(0)),
+        // The zero time is that of a container that never started.
+        "Started" if value.contains(" 0001 ") => Value::Null,
+        _ => json!(value),
+    };
+    // A description that is cut does not state that the container never started.
+    if key == "Reason" && value != "ContainerStatusUnknown" {
+        fields["startedAt"] = json!("");
+    }
 }
 
 /// A line such as `  web:` begins a container.

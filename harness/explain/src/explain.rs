@@ -11,13 +11,14 @@ use crate::containers::{container_reports, pod_level_report};
 use crate::explanation::{ConsistencyCheck, Explanation};
 use crate::input::{Input, MAX_DESCRIBED};
 use crate::input_index::InputIndex;
+use crate::kernel_log::KernelLog;
 use crate::known_bugs::BugMatcher;
 use crate::message_text::{MessageEnd, cut_after, find_messages, parse_message};
 use crate::objects::{Pod, PodStatus, qualified};
 use crate::other_causes::{other_cause, unknown_eviction};
 use crate::stated_version::StatedVersion;
 use crate::text::{POD_HINT, VERSION_HINT};
-use crate::text_input::TextMessage;
+use crate::text_input::{TextCause, TextMessage};
 use crate::why::why;
 
 /// The input contains no eviction.
@@ -66,30 +67,37 @@ pub fn explain(input: &Input, version: Option<&StatedVersion>) -> Result<Vec<Exp
         let events = all.add_foreign(&index, events);
         Subject::of_pod(&index, pod, &events, version).explain(&mut all);
     }
-    let explained: HashSet<Option<String>> = all.known.iter().map(|known| known.pod.clone()).collect();
+    let of_pods = ExplainedPods::of(&all.known);
     for events in index.evictions_without_pod() {
         let events = all.add_foreign(&index, events.iter().map(|event| (*event).clone()).collect());
         if !events.is_empty() {
             Subject::of_events(&index, &events, version).explain(&mut all);
         }
     }
-    for text in &input.messages {
+    let of_objects = ExplainedPods::of(&all.known);
+    for text in input.messages.iter().filter(|text| !of_objects.have_message(text)) {
         let (name, node, version) = (text.pod.clone(), text.node.clone(), version.cloned());
         let is_cut = input.is_cut;
         let subject = Subject { name, node, version, message: Some(text), is_cut, ..Subject::default() };
         subject.explain(&mut all);
     }
+    let with_message = ExplainedPods::of(&all.known);
     let mut stated = HashSet::new();
     let of_events = input.event_causes.iter().filter(|cause| {
         // The object of the pod states the same.
-        !explained.contains(&cause.pod) && stated.insert((&cause.pod, &cause.why))
+        !of_pods.contain(cause.pod.as_deref()) && stated.insert((&cause.pod, &cause.why))
     });
-    for cause in of_events.chain(&input.causes) {
+    let (repeated, of_text): (Vec<_>, Vec<_>) = input.causes.iter().partition(|cause| {
+        of_objects.contain(cause.pod.as_deref())
+            || (cause.is_row && with_message.contain(cause.pod.as_deref()))
+    });
+    repeated.into_iter().for_each(|cause| all.add_rank(cause));
+    for cause in of_events.chain(of_text).chain(&oom_kills(&input.oom_kills)) {
         all.known.push(Explanation {
             pod: cause.pod.clone(),
             node: cause.node.clone(),
             why: cause.why.clone(),
-            is_about_process: cause.is_about_process,
+            unnamed: cause.unnamed,
             ..Explanation::default()
         });
     }
@@ -99,6 +107,55 @@ pub fn explain(input: &Input, version: Option<&StatedVersion>) -> Result<Vec<Exp
     }
     known.extend(unclear);
     Ok(known)
+}
+
+/// Explains the OOM kills that events of nodes state.
+fn oom_kills(events: &[(Option<String>, String)]) -> Vec<TextCause> {
+    let mut log = KernelLog::default();
+    for (node, message) in events {
+        log.read(message, node.as_deref());
+    }
+    log.explain().map(TextCause::of_kill).collect()
+}
+
+/// Pods that are explained: texts may repeat what objects state, without the namespace.
+struct ExplainedPods {
+    /// `namespace/name`, and names, with the message.
+    messages: HashSet<(String, Option<String>)>,
+    /// `namespace/name`, and names.
+    names: HashSet<String>,
+    /// Names of pods whose namespace is not known.
+    short: HashSet<String>,
+}
+
+impl ExplainedPods {
+    fn of(explanations: &[Explanation]) -> Self {
+        let (mut names, mut short, mut messages) = (HashSet::new(), HashSet::new(), HashSet::new());
+        for explanation in explanations {
+            let Some(pod) = &explanation.pod else { continue };
+            if !pod.contains('/') {
+                short.insert(pod.clone());
+            }
+            for name in [Some(pod.as_str()), pod.split_once('/').map(|(_, name)| name)].into_iter().flatten()
+            {
+                let message = explanation.message.as_ref().map(|message| message.trim_end().to_owned());
+                names.insert(name.to_owned());
+                messages.insert((name.to_owned(), message));
+            }
+        }
+        Self { messages, names, short }
+    }
+
+    fn contain(&self, pod: Option<&str>) -> bool {
+        let without_namespace =
+            |pod: &str| pod.split_once('/').is_some_and(|(_, name)| self.short.contains(name));
+        pod.is_some_and(|pod| self.names.contains(pod) || without_namespace(pod))
+    }
+
+    fn have_message(&self, text: &TextMessage) -> bool {
+        let message = || text.message.to_string().trim_end().to_owned();
+        text.pod.as_ref().is_some_and(|pod| self.messages.contains(&(pod.clone(), Some(message()))))
+    }
 }
 
 /// The explanations of an input.
@@ -135,6 +192,19 @@ impl Explanations {
         kubelet.into_iter().map(|(_, event)| event).collect()
     }
 
+    /// Adds the place of an explained pod in the order of eviction, and its namespace.
+    fn add_rank(&mut self, cause: &TextCause) {
+        let (Some(pod), Some(rank)) = (&cause.pod, &cause.rank) else { return };
+        let is_same =
+            |known: &&mut Explanation| known.pod.as_ref().is_some_and(|known| is_same_pod(known, pod));
+        if let Some(known) = self.known.iter_mut().find(is_same) {
+            known.why.push(rank.clone());
+            if pod.contains('/') {
+                known.pod = Some(pod.clone());
+            }
+        }
+    }
+
     fn add_unclear(&mut self, explanation: Explanation, problem: MessageParseError) {
         let of = explanation.pod.clone().unwrap_or_else(|| "the message".to_owned());
         self.problem.get_or_insert_with(|| match cut_after(&problem.text) {
@@ -143,6 +213,12 @@ impl Explanations {
         });
         self.unclear.push(explanation);
     }
+}
+
+/// Returns whether two names may be of one pod; either may lack the namespace.
+fn is_same_pod(one: &str, other: &str) -> bool {
+    let name = |pod: &str| pod.rsplit('/').next().map(str::to_owned);
+    one == other || (one.contains('/') != other.contains('/') && name(one) == name(other))
 }
 
 /// Describes the first few objects of the input.
@@ -288,7 +364,8 @@ impl<'a> Subject<'a> {
         };
         let bugs = matcher.matches();
         let checks = if self.is_partial() { Vec::new() } else { self.check_consistency(status) };
-        let (why, missing) = (why(message, end), self.missing_input(message));
+        let has_run = self.pod.is_some_and(Pod::has_run);
+        let (why, missing) = (why(message, end, has_run), self.missing_input(message));
         let common = self.common(text);
         let pod = common.pod.clone().or_else(|| pod_level.as_ref().map(|pod| pod.name.clone()));
         Explanation { pod, why, bugs, checks, missing, pod_level, containers, ..common }

@@ -34,9 +34,32 @@ pub struct Explanation {
     pub bugs: Vec<MatchingBug>,
     /// Input that would make the explanation more complete.
     pub missing: Vec<String>,
-    /// True if the explanation is about a process outside of pods.
+    /// Subject of the explanation, if `pod` is not known.
     #[serde(skip)]
-    pub is_about_process: bool,
+    pub unnamed: Unnamed,
+}
+
+/// Subject of an explanation without the name of a pod.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unnamed {
+    /// A pod.
+    #[default]
+    Pod,
+    /// A process that may be of a pod.
+    Process,
+    /// A process that is not of a pod.
+    ProcessOutsideOfPods,
+}
+
+impl Unnamed {
+    /// The subject as words.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pod => "A pod",
+            Self::Process => "A process",
+            Self::ProcessOutsideOfPods => "A process outside of pods",
+        }
+    }
 }
 
 /// Kind of a container, by its list in the pod spec.

@@ -8,14 +8,17 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::objects::{Event, Node, Pod, qualified};
+use crate::other_causes::NOT_AN_EVICTION;
 use crate::pod_in_line::with_namespace;
-use crate::text_cause::cause_in_text;
+use crate::text_cause::{ATTEMPTED, ApiEviction, EVICTED, REFUSED, cause_in_text};
 use crate::text_input::{TextCause, TextMessage};
 
 /// Maximum number of objects that the description of an input names.
 pub(crate) const MAX_DESCRIBED: usize = 3;
-/// Reasons of events about pods that are terminated for another cause than node pressure.
-const OTHER_TERMINATIONS: [&str; 3] = ["Preempting", "Preempted", "TaintManagerEviction"];
+/// Reason of events about pods that wait, of which a cluster may have many.
+const WAITING: &str = "FailedScheduling";
+/// Reasons of events of nodes about OOM kills.
+const OOM_KILLS: [&str; 2] = ["SystemOOM", "OOMKilling"];
 
 /// Objects and messages to explain.
 #[derive(Clone, Debug, Default)]
@@ -30,6 +33,8 @@ pub struct Input {
     pub(crate) evicted_sources: Vec<Event>,
     /// Terminations that other events state.
     pub(crate) event_causes: Vec<TextCause>,
+    /// Node and message of events about OOM kills.
+    pub(crate) oom_kills: Vec<(Option<String>, String)>,
     /// UIDs of the objects with an event of a kubelet that is not an eviction.
     pub(crate) other_kubelet_events: HashSet<Option<String>>,
     pub(crate) pods: Vec<Pod>,
@@ -121,6 +126,13 @@ impl Input {
             self.first_events.push(event.describe());
         }
         self.event_causes.extend(other_termination(&event));
+        if let (Some(reason), Some(message)) = (event.reason.as_deref(), &event.message)
+            && OOM_KILLS.contains(&reason)
+        {
+            let object = &event.involved_object;
+            let node = object.name.clone().filter(|_| object.kind.as_deref() == Some("Node"));
+            self.oom_kills.push((node, message.clone()));
+        }
         if event.reason.as_deref() == Some("Evicted") {
             self.evicted_sources.push(event);
         } else if event.source.component.as_deref() == Some("kubelet") {
@@ -148,6 +160,7 @@ impl Input {
         self.evicted.extend(other.evicted);
         self.evicted_sources.extend(other.evicted_sources);
         self.event_causes.extend(other.event_causes);
+        self.oom_kills.extend(other.oom_kills);
         self.other_kubelet_events.extend(other.other_kubelet_events);
         self.pods.extend(other.pods);
         self.nodes.extend(other.nodes);
@@ -167,6 +180,10 @@ impl Input {
     ) -> Result<(), InputError> {
         let kind = kind(&object).or(item_kind).unwrap_or_default().to_owned();
         match kind.as_str() {
+            "Event" if is_audit_event(&object) => match eviction_request(&object) {
+                Some(cause) => self.causes.push(cause),
+                None => others.push("an audit event".to_owned()),
+            },
             "Event" => self.add_event(object)?,
             "Pod" => self.add_pod(object)?,
             "Node" => self.nodes.push(decode("Node", object)?),
@@ -187,12 +204,36 @@ impl Input {
 /// Returns the termination that an event of a pod states; `None` for evictions by the kubelet.
 fn other_termination(event: &Event) -> Option<TextCause> {
     let object = &event.involved_object;
-    let reason = event.reason.as_deref().filter(|reason| OTHER_TERMINATIONS.contains(reason))?;
+    let reason = event.reason.as_deref().filter(|reason| *reason != "Evicted" && *reason != WAITING)?;
     let name = object.name.as_ref().filter(|_| object.kind.as_ref().is_none_or(|kind| kind == "Pod"))?;
     let message = event.message.as_deref().unwrap_or_default();
     let cause = cause_in_text(&format!("{reason}: {message}"))?;
     let pod = with_namespace(qualified(object.namespace.as_deref(), name), message);
     Some(TextCause { pod: Some(pod), why: vec![cause.why], ..TextCause::default() })
+}
+
+/// Returns whether an object is an event of the API server's audit log.
+fn is_audit_event(object: &Value) -> bool {
+    let version = object.get("apiVersion").and_then(Value::as_str);
+    version.is_some_and(|version| version.starts_with("audit.k8s.io/"))
+}
+
+/// Returns the request for an eviction that an audit event is about, with its result.
+fn eviction_request(event: &Value) -> Option<TextCause> {
+    let text = |path: &str| event.pointer(path).and_then(Value::as_str);
+    text("/objectRef/subresource").filter(|subresource| *subresource == "eviction")?;
+    let (why, progress) = match event.pointer("/responseStatus/code").and_then(Value::as_u64) {
+        Some(200..300) => (EVICTED, ApiEviction::Done),
+        Some(429) => (REFUSED, ApiEviction::Refused),
+        _ => (ATTEMPTED, ApiEviction::Attempted),
+    };
+    let user = text("/user/username").map(|user| format!(" The request was of the user {user}."));
+    Some(TextCause {
+        pod: Some(qualified(text("/objectRef/namespace"), text("/objectRef/name")?)),
+        why: vec![format!("{why}{} {NOT_AN_EVICTION}", user.unwrap_or_default())],
+        api_eviction: Some(progress),
+        ..TextCause::default()
+    })
 }
 
 fn kind(object: &Value) -> Option<&str> {

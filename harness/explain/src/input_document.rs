@@ -44,9 +44,11 @@ impl Items {
 }
 
 impl InputDocument {
-    /// Returns whether the document is an object with a kind.
+    /// Returns whether the document is an object of Kubernetes with a kind.
     pub(crate) fn has_kind(&self) -> bool {
-        self.kind.is_some()
+        // An entry of klog has the kind of the object that it is about.
+        let is_log_entry = self.fields.contains_key("caller") && self.fields.contains_key("msg");
+        self.kind.is_some() && !is_log_entry
     }
 
     /// Adds the object, or the items of the list, to an input. `others` receives descriptions of

@@ -28,6 +28,15 @@ static RESOURCE: LazyLock<Regex> =
 static ERROR: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r#"\berr="(?<error>[^"]*)""#).expect("the pattern is valid"));
 
+/// Words of lines that state that the node was under pressure.
+const PRESSURE: [&str; 5] = [
+    "attempting to reclaim",
+    "must evict pod",
+    "reduce resource pressure",
+    "thresholds have been met",
+    "unable to evict any pods",
+];
+
 /// An eviction that the kubelet's log states.
 pub(crate) struct LoggedEviction {
     /// `namespace/name`.
@@ -36,6 +45,14 @@ pub(crate) struct LoggedEviction {
     pub node: Option<String>,
     /// The cause in sentences.
     pub why: Vec<String>,
+    /// The place in the order of eviction, in a sentence, if the log has it.
+    pub rank: Option<String>,
+}
+
+impl LoggedEviction {
+    fn of(pod: String, node: Option<&str>) -> Self {
+        Self { pod, node: node.map(str::to_owned), why: Vec::new(), rank: None }
+    }
 }
 
 /// The evictions in the kubelet's log.
@@ -48,6 +65,8 @@ pub(crate) struct KubeletLog {
     spared: Vec<LoggedEviction>,
     /// Name of the node, if the ranking has it.
     node: Option<String>,
+    /// The last line about pressure of the node.
+    pressure: Option<String>,
 }
 
 impl KubeletLog {
@@ -73,8 +92,8 @@ impl KubeletLog {
             }
             pod if text.contains("is evicted successfully") => {
                 let Some(pod) = pod.or_else(|| old_pods.next()) else { return true };
-                let why = self.describe(&pod);
-                self.evicted.push(LoggedEviction { pod, node: node.map(str::to_owned), why });
+                let eviction = self.evicted(pod, node);
+                self.evicted.push(eviction);
             }
             pod if text.contains("failed to evict") => {
                 let Some(pod) = pod.or_else(|| old_pods.next()) else { return true };
@@ -84,7 +103,7 @@ impl KubeletLog {
                     self.purpose(),
                     error.unwrap_or_default()
                 );
-                self.evicted.push(LoggedEviction { pod, node: node.map(str::to_owned), why: vec![why] });
+                self.evicted.push(LoggedEviction { why: vec![why], ..LoggedEviction::of(pod, node) });
             }
             pod if text.contains("cannot evict a critical pod") => {
                 let Some(pod) = pod.or_else(|| old_pods.next()) else { return true };
@@ -93,11 +112,20 @@ impl KubeletLog {
                      mirror pods and those with a system priority are.",
                     self.purpose()
                 );
-                self.spared.push(LoggedEviction { pod, node: node.map(str::to_owned), why: vec![why] });
+                self.spared.push(LoggedEviction { why: vec![why], ..LoggedEviction::of(pod, node) });
+            }
+            _ if PRESSURE.iter().any(|words| text.contains(words)) => {
+                let resource = RESOURCE.captures(pairs).map(|found| format!(" {}", &found["name"]));
+                self.pressure = Some(format!("{}{}", text.trim(), resource.unwrap_or_default()));
             }
             _ => {}
         }
         true
+    }
+
+    /// The last line that states that the node was under pressure.
+    pub(crate) fn pressure(&self) -> Option<String> {
+        self.pressure.clone()
     }
 
     /// The resource that the kubelet reclaims, as a part of a sentence.
@@ -105,26 +133,32 @@ impl KubeletLog {
         self.resource.as_ref().map(|resource| format!(" to reclaim {resource}")).unwrap_or_default()
     }
 
-    fn describe(&self, pod: &str) -> Vec<String> {
-        let mut why = vec![format!("The kubelet evicted the pod{}, as its log states.", self.purpose())];
-        if let Some(rank) = self.ranked.iter().position(|name| name == pod) {
-            let before = &self.ranked[..rank];
-            let total = self.ranked.len();
-            why.push(match before {
-                [] => format!("It was the first of {total} in the order of eviction."),
-                _ => format!(
-                    "It was number {} of {total} in the order of eviction; those before it were not evicted, \
-                     which is the case for critical pods: {}.",
-                    rank + 1,
-                    before.join(", ")
-                ),
-            });
-        }
-        why.push(
-            "The amounts are in the Evicted event: kubectl get events --field-selector reason=Evicted"
-                .to_owned(),
-        );
-        why
+    /// The place of a pod in the order of eviction.
+    fn rank(&self, pod: &str) -> Option<String> {
+        let rank = self.ranked.iter().position(|name| name == pod)?;
+        let total = self.ranked.len();
+        Some(match &self.ranked[..rank] {
+            [] => format!("It was the first of {total} in the order of eviction."),
+            before => format!(
+                "It was number {} of {total} in the order of eviction; those before it were not evicted, which is \
+                 the case for critical pods: {}.",
+                rank + 1,
+                before.join(", ")
+            ),
+        })
+    }
+
+    fn evicted(&self, pod: String, node: Option<&str>) -> LoggedEviction {
+        let rank = self.rank(&pod);
+        let why = [
+            Some(format!("The kubelet evicted the pod{}, as its log states.", self.purpose())),
+            rank.clone(),
+            Some(
+                "The amounts are in the Evicted event: kubectl get events --field-selector reason=Evicted"
+                    .to_owned(),
+            ),
+        ];
+        LoggedEviction { why: why.into_iter().flatten().collect(), rank, ..LoggedEviction::of(pod, node) }
     }
 
     /// The first pod of a ranking after which the log does not state an eviction.
@@ -136,7 +170,7 @@ impl KubeletLog {
             self.ranked.len()
         );
         let pod = self.ranked.first()?.to_owned();
-        Some(LoggedEviction { pod, node: self.node.clone(), why: vec![why] })
+        Some(LoggedEviction { why: vec![why], ..LoggedEviction::of(pod, self.node.as_deref()) })
     }
 
     /// The evicted pods; without one, the pods that were not evicted because they are critical, or

@@ -51,7 +51,7 @@ mod error_texts;
 
 pub use explain::{ExplainError, explain};
 pub use explanation::{
-    ConsistencyCheck, ContainerKind, ContainerReport, Explanation, MatchingBug, PodLevelReport,
+    ConsistencyCheck, ContainerKind, ContainerReport, Explanation, MatchingBug, PodLevelReport, Unnamed,
 };
 pub use input::{Input, InputError};
 pub use stated_version::StatedVersion;

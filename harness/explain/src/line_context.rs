@@ -9,9 +9,11 @@ use crate::pod_in_line::pod_in_line;
 
 /// The node in a line: the host of the kubelet's log in journald or syslog, the source of an event
 /// in `kubectl get events -o wide`, or the field that Grafana's event handler writes.
-static NODE: LazyLock<[Regex; 3]> = LazyLock::new(|| {
+static NODE: LazyLock<[Regex; 4]> = LazyLock::new(|| {
     let patterns = [
-        r"^\s*(?:[A-Z][a-z]{2} +\d+ [\d:.]+|\d{4}-\d{2}-\d{2}T\S+) (?<node>[a-z0-9][a-z0-9.-]*) (?:kubelet|kubenswrapper)\[\d+\]: ",
+        r"^\s*(?:[A-Z][a-z]{2} +\d+ [\d:.]+|\d{4}-\d{2}-\d{2}T\S+) (?<node>[a-z0-9][a-z0-9.-]*) (?:(?:kubelet|kubenswrapper|systemd-oomd)\[\d+\]|kernel): ",
+        // Distributions such as k3s run the kubelet within another program.
+        r"^\s*(?:[A-Z][a-z]{2} +\d+ [\d:.]+|\d{4}-\d{2}-\d{2}T\S+) (?<node>[a-z0-9][a-z0-9.-]*) [^\s\[]+\[\d+\]: .*\beviction_manager\.go:\d+\]",
         r"\bkubelet, (?<node>[a-z0-9][a-z0-9.-]*)\s",
         r#"(?:^|\s)sourcehost="?(?<node>[a-z0-9][a-z0-9.-]*)"#,
     ];
@@ -21,6 +23,14 @@ static NODE: LazyLock<[Regex; 3]> = LazyLock::new(|| {
 /// `exported_` belongs to labels of the object, if the exporter is a pod, too.
 static LABEL: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^\s*[-*•]\s*(?<key>[A-Za-z_]+)\s*=\s*(?<value>.*)$").expect("the pattern is valid")
+});
+/// The key of an event's object, and a field of it.
+static OBJECT: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r#"(?i)^\s*"?involved ?object"?:[\s{\[\]-]*$"#).expect("the pattern is valid")
+});
+static FIELD: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r#"^\s*"?(?<key>[A-Za-z]+)"?:\s+"?(?<value>[A-Za-z0-9][A-Za-z0-9.-]*)"?,?\s*$"#)
+        .expect("the pattern is valid")
 });
 /// The only words that may precede a message about the pod of the line before.
 const HEADING: [&str; 2] = ["", "message"];
@@ -47,6 +57,34 @@ pub(crate) struct LineContext {
     /// The pod in a line that ends with a colon: the next line is about it.
     announced: Option<String>,
     labels: Labels,
+    /// The object of an event, of which each field is a line.
+    object: Option<ObjectFields>,
+}
+
+/// Fields of the object of an event, as `kubectl describe event` and Splunk show them.
+#[derive(Clone, Debug, Default)]
+struct ObjectFields {
+    kind: Option<String>,
+    name: Option<String>,
+    namespace: Option<String>,
+}
+
+impl ObjectFields {
+    fn add(&mut self, key: &str, value: &str) {
+        let field = match key.to_ascii_lowercase().as_str() {
+            "kind" => &mut self.kind,
+            "name" => &mut self.name,
+            "namespace" => &mut self.namespace,
+            _ => return,
+        };
+        // The fields of the event follow those of the object.
+        field.get_or_insert_with(|| value.to_owned());
+    }
+
+    fn pod(&self) -> Option<String> {
+        let name = self.name.as_ref().filter(|_| self.kind.as_deref() == Some("Pod"))?;
+        Some(qualified(self.namespace.as_deref(), name))
+    }
 }
 
 /// Labels of an alert, each with or without the prefix `exported_`.
@@ -66,6 +104,11 @@ impl LineContext {
             self.labels = Labels::default();
             return;
         }
+        if OBJECT.is_match(line) {
+            self.object = Some(ObjectFields::default());
+        } else if let (Some(object), Some(field)) = (&mut self.object, FIELD.captures(line)) {
+            object.add(&field["key"], &field["value"]);
+        }
         self.announced = Some(line)
             .filter(|line| line.ends_with([':', '：']) && !names_several(line))
             .and_then(pod_in_line);
@@ -82,7 +125,8 @@ impl LineContext {
             return self.labels.pod();
         }
         let words = before.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
-        self.announced.clone().filter(|_| HEADING.contains(&words.as_str()))
+        let object = self.object.as_ref().filter(|_| words == "message").and_then(ObjectFields::pod);
+        object.or_else(|| self.announced.clone()).filter(|_| HEADING.contains(&words.as_str()))
     }
 }
 
@@ -118,8 +162,11 @@ mod tests {
             ("Jan 05 10:16:48 worker-2 kubelet[1123]: m", Some("worker-2")),
             ("2026-11-24T13:00:01+0000 node-3 kubelet[812]: m", Some("node-3")),
             ("Nov 24 13:00:01.123 ip-10-0-1-2 kubenswrapper[2345]: m", Some("ip-10-0-1-2")),
+            ("Feb 02 03:14:05 pi-2 k3s[742]: I0202 03:14:05.1 742 eviction_manager.go:592] m", Some("pi-2")),
+            ("Feb 02 03:14:05 pi-2 k3s[742]: I0202 03:14:05.1 742 event.go:1] m", None),
             ("shop  2m  Warning  Evicted  pod/a    kubelet, node-7   m", Some("node-7")),
             ("reason=Evicted sourcecomponent=kubelet sourcehost=n1 msg=m", Some("n1")),
+            ("Nov 24 13:00:01 node-3 kernel: m", Some("node-3")),
             ("Nov 24 13:00:01 node-3 exporter[812]: m", None),
             ("Warning  Evicted  2m  kubelet  m", None),
         ];
@@ -143,6 +190,13 @@ mod tests {
             (" - pod = api-9\n\n", " - message = ", None),
             (" - pod = api-9\nLabels:", " - message = ", None),
             (" - pod = api-9", "", None),
+            (
+                "Involved Object:\n  Kind:  Pod\n  Name:  a-0\n  Namespace:  shop\nKind:  Event",
+                "Message:  ",
+                Some("shop/a-0"),
+            ),
+            ("  involvedObject: { [-]\n    kind: Node\n    name: n1", "   message: ", None),
+            ("involvedObject:\n  kind: Pod\n  name: a-0", "and then ", None),
         ];
         for (lines, before, expected) in rows {
             let mut context = LineContext::default();

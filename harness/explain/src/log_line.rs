@@ -57,6 +57,11 @@ pub(crate) fn is_quoted(text: &str) -> bool {
 /// Returns the texts of a line: those in the values of a JSON object, and the line without it.
 pub(crate) fn log_lines(line: &str) -> Vec<LogLine<'_>> {
     let Some((object, at)) = json_object(line) else {
+        // A cell of CSV has each quote twice.
+        let single = Some(line).filter(|line| line.contains("{\"\"")).map(|line| line.replace("\"\"", "\""));
+        if let Some((object, _)) = single.as_deref().and_then(json_object) {
+            return value_lines(&object);
+        }
         let text = ESCAPED_QUOTE.replace_all(line, "\"");
         return vec![LogLine { pod: None, node: None, text }];
     };
@@ -106,12 +111,43 @@ fn add_strings(
             list.iter().for_each(|item| add_strings(item, about, depth - 1, lines));
         }
         Value::Object(fields) if depth > 0 => {
+            if let Some(text) = klog_line(fields) {
+                let (pod, node) = (about.0.map(str::to_owned), about.1.map(str::to_owned));
+                lines.push(LogLine { pod, node, text: Cow::Owned(text) });
+                return;
+            }
             let (pod, node) = (pod_of(fields), node_of(fields));
             let about = (pod.as_deref().or(about.0), node.or(about.1));
             fields.values().for_each(|field| add_strings(field, about, depth - 1, lines));
         }
         _ => {}
     }
+}
+
+/// Returns an entry of klog in JSON (`--logging-format=json`) as the line that klog writes as text.
+fn klog_line(fields: &Map<String, Value>) -> Option<String> {
+    let caller = fields.get("caller")?.as_str().filter(|caller| caller.contains(".go:"))?;
+    let message = fields.get("msg")?.as_str()?;
+    let file = caller.rsplit('/').next().unwrap_or(caller);
+    let name = |value: &Value| match value {
+        Value::String(text) => Some(text.replace('\n', " ")),
+        Value::Object(object) => {
+            Some(qualified(object.get("namespace").and_then(Value::as_str), object.get("name")?.as_str()?))
+        }
+        _ => None,
+    };
+    let pair = |key: &str, value: &Value| match value {
+        Value::Array(list) => {
+            let names: Vec<_> = list.iter().filter_map(name).map(|name| format!("{name:?}")).collect();
+            Some(format!(" {key}=[{}]", names.join(",")))
+        }
+        value => name(value).map(|name| format!(" {key}=\"{name}\"")),
+    };
+    let is_pair = |key: &str| !["caller", "msg", "ts", "v", "object"].contains(&key);
+    // The line begins with the object that it is about.
+    let object = fields.get("object").and_then(|object| pair("object", object));
+    let others = fields.iter().filter(|(key, _)| is_pair(key)).filter_map(|(key, value)| pair(key, value));
+    Some(format!("{file}] \"{message}\"{}", object.into_iter().chain(others).collect::<String>()))
 }
 
 /// Returns the node whose kubelet sent an event, or wrote a line to journald.
@@ -142,10 +178,22 @@ fn pod_of(fields: &Map<String, Value>) -> Option<String> {
     if let Some(metadata) = fields.get("metadata").and_then(Value::as_object).filter(|_| is_pod) {
         return Some(qualified(text(metadata, &["namespace"]).as_deref(), &text(metadata, &["name"])?));
     }
+    if let Some(pod) = pod_of_attributes(fields) {
+        return Some(pod);
+    }
     let has_message = ["message", "msg", "log", "note"].iter().any(|key| fields.contains_key(*key));
     let name = text(fields, &["pod", "pod_name", "podName"]).filter(|_| has_message)?;
     let namespace = text(fields, &["namespace", "pod_namespace", "podNamespace", "kube_namespace"]);
     Some(qualified(namespace.as_deref().filter(|_| !name.contains('/')), &name))
+}
+
+/// Returns the pod that an event of OpenTelemetry is about (`k8seventsreceiver`).
+fn pod_of_attributes(fields: &Map<String, Value>) -> Option<String> {
+    fields.get("body")?;
+    let groups = ["attributes", "resource"].map(|group| fields.get(group).and_then(Value::as_object));
+    let text = |key: &str| groups.iter().flatten().find_map(|group| group.get(key)?.as_str());
+    let name = text("k8s.object.name").filter(|_| text("k8s.object.kind") == Some("Pod"))?;
+    Some(qualified(text("k8s.namespace.name"), name))
 }
 
 #[cfg(test)]

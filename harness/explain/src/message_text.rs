@@ -38,6 +38,13 @@ const SENTENCES: [&str; 3] = [" Threshold quantity: ", " Pod ", " Container "];
 /// Conditions of nodes that reject pods.
 const CONDITIONS: [NodeCondition; 3] =
     [NodeCondition::MemoryPressure, NodeCondition::DiskPressure, NodeCondition::PidPressure];
+/// Names of resources in messages of kubelets before 1.19.
+const OLD_NAMES: [(&str, Resource); 4] = [
+    ("nodefsInodes", Resource::Inodes),
+    ("imagefsInodes", Resource::Inodes),
+    ("nodefs", Resource::EphemeralStorage),
+    ("imagefs", Resource::EphemeralStorage),
+];
 /// Maximum number of characters of a sentence that is wrapped and cannot be read.
 const MAX_SENTENCE: usize = 400;
 /// Words of the sentences after the first one. The first alternative is within one sentence.
@@ -233,6 +240,11 @@ impl MessageParser<'_> {
     fn message(&mut self) -> Option<EvictionMessage> {
         let cursor = &mut self.cursor;
         if cursor.skip("The node was low on resource: ") {
+            // Kubelets before 1.10 rejected pods with these words.
+            if cursor.skip("[") {
+                let conditions = self.conditions()?;
+                return Some(EvictionMessage::Rejected { conditions, in_status: false });
+            }
             return self.pressure().map(EvictionMessage::NodePressure);
         }
         if cursor.skip("Usage of EmptyDir volume ") {
@@ -257,9 +269,14 @@ impl MessageParser<'_> {
     fn pressure(&mut self) -> Option<NodePressure> {
         let cursor = &mut self.cursor;
         cursor.skip_marks();
-        let resource = Resource::ALL.into_iter().find(|resource| cursor.skip(resource.as_str()))?;
+        let new = Resource::ALL.into_iter().find(|resource| cursor.skip(resource.as_str()));
+        let old = || OLD_NAMES.into_iter().find_map(|(name, resource)| cursor.skip(name).then_some(resource));
+        let resource = new.or_else(old)?;
         if !cursor.skip_after_marks(".") {
-            return None;
+            self.is_shortened = cursor.is_at_end();
+            if !self.is_shortened {
+                return None;
+            }
         }
         let mut message = NodePressure { resource, threshold: None, pod: None, containers: vec![] };
         while self.sentence(&mut message) {}

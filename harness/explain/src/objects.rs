@@ -129,6 +129,7 @@ pub(crate) struct Waiting {}
 pub(crate) struct Terminated {
     pub reason: Option<String>,
     pub started_at: Option<String>,
+    pub exit_code: Option<i64>,
 }
 
 /// A Node.
@@ -172,10 +173,21 @@ impl Event {
 }
 
 impl Pod {
-    /// Name and phase, for a message about an input without evictions.
+    /// Name and phase, for a message about an input without evictions; with the first container
+    /// that failed.
     pub(crate) fn describe(&self) -> String {
         let name = qualified(self.metadata.namespace.as_deref(), text(&self.metadata.name));
-        format!("pod {name} in phase {}", text(&self.status.phase))
+        let failed = self.status.all_container_statuses().find_map(|status| {
+            let end = status.state.terminated.as_ref().or(status.last_state.terminated.as_ref())?;
+            let code = end.exit_code.filter(|code| *code != 0)?;
+            Some(format!(" (container {} ended with exit code {code})", status.name))
+        });
+        format!("pod {name} in phase {}{}", text(&self.status.phase), failed.unwrap_or_default())
+    }
+
+    /// Returns whether a container of the pod ran.
+    pub(crate) fn has_run(&self) -> bool {
+        self.status.all_container_statuses().any(ContainerStatus::has_run)
     }
 }
 
@@ -211,13 +223,22 @@ impl ContainerStatus {
         self.state.terminated.as_ref()?.reason.as_deref()
     }
 
+    /// Returns whether the status shows that the container ran.
+    fn has_run(&self) -> bool {
+        let started =
+            |state: &ContainerState| state.terminated.as_ref().is_some_and(|end| end.started_at.is_some());
+        self.ran_before() || started(&self.state) || self.last_state.terminated.is_some()
+    }
+
+    fn ran_before(&self) -> bool {
+        self.restart_count.unwrap_or(0) > 0 || self.container_id.as_deref().is_some_and(|id| !id.is_empty())
+    }
+
     /// Returns whether the container never started. `TerminatePod` in
     /// `pkg/kubelet/status/status_manager.go` gives such containers a termination without a start
     /// time; the kubelet reports the same if it lost the real termination state.
     pub(crate) fn never_ran(&self) -> bool {
-        let ran_before = self.restart_count.unwrap_or(0) > 0
-            || self.container_id.as_deref().is_some_and(|id| !id.is_empty());
-        if ran_before {
+        if self.ran_before() {
             return false;
         }
         let unstarted = self.state.terminated.as_ref().is_some_and(|end| end.started_at.is_none());

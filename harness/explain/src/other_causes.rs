@@ -1,5 +1,6 @@
 //! Causes other than node-pressure eviction that terminate pods.
 
+use crate::message_text::cut_after;
 use crate::objects::{Pod, PodCondition, PodStatus};
 
 /// Explains why a pod was terminated, from its condition, reason, or container statuses; `None` if
@@ -11,7 +12,7 @@ pub(crate) fn other_cause(pod: &Pod) -> Option<String> {
         condition.condition_type.as_deref() == Some("DisruptionTarget")
             && condition.status.as_deref() == Some("True")
     });
-    disruption.and_then(by_condition).or_else(|| by_reason(status)).or_else(|| by_oom_kill(status))
+    disruption.and_then(by_condition).or_else(|| by_reason(pod)).or_else(|| by_oom_kill(status))
 }
 
 fn by_condition(condition: &PodCondition) -> Option<String> {
@@ -33,7 +34,8 @@ fn by_condition(condition: &PodCondition) -> Option<String> {
     Some(format!("{cause} {NOT_AN_EVICTION} DisruptionTarget condition: {reason}: {message}"))
 }
 
-fn by_reason(status: &PodStatus) -> Option<String> {
+fn by_reason(pod: &Pod) -> Option<String> {
+    let status = &pod.status;
     let (reason, message) = (trimmed(&status.reason), trimmed(&status.message));
     match reason {
         "Evicted" if message.is_empty() => Some(
@@ -44,12 +46,13 @@ fn by_reason(status: &PodStatus) -> Option<String> {
         "Preempting" => Some(format!(
             "{PREEMPTED_BY_KUBELET} {NOT_AN_EVICTION} Status message: {message}"
         )),
-        "NodeShutdown" => Some(rejected_at_shutdown(status)),
-        "Shutdown" if message.contains("not admitting") => Some(rejected_at_shutdown(status)),
+        "NodeShutdown" => Some(rejected_at_shutdown(pod)),
+        "Shutdown" if message.contains("not admitting") => Some(rejected_at_shutdown(pod)),
         "Terminated" | "Shutdown" => Some(format!(
             "{NODE_SHUT_DOWN} {NOT_AN_EVICTION} Status message: {message}"
         )),
-        "NodeLost" => Some(format!("The pod's node stopped responding. Status message: {message}")),
+        "DeadlineExceeded" => Some(format!("{DEADLINE_EXCEEDED} {NOT_AN_EVICTION} Status message: {message}")),
+        "NodeLost" => Some(format!("{NODE_LOST} {NOT_AN_EVICTION} Status message: {message}")),
         _ if reason.starts_with("OutOf")
             || reason == "NodeAffinity"
             || reason == "UnexpectedAdmissionError" =>
@@ -64,14 +67,13 @@ fn by_reason(status: &PodStatus) -> Option<String> {
 
 /// Describes the rejection by a node that shuts down. After a restart of the kubelet, it may reject
 /// a pod that ran before.
-fn rejected_at_shutdown(status: &PodStatus) -> String {
-    let ran = status.all_container_statuses().any(|status| !status.never_ran());
-    let cause = if ran {
+fn rejected_at_shutdown(pod: &Pod) -> String {
+    let cause = if pod.has_run() {
         "The kubelet rejected the pod, because its node was shutting down (graceful node shutdown)."
     } else {
         REJECTED_AT_SHUTDOWN
     };
-    format!("{cause} {NOT_AN_EVICTION} Status message: {}", trimmed(&status.message))
+    format!("{cause} {NOT_AN_EVICTION} Status message: {}", trimmed(&pod.status.message))
 }
 
 fn by_oom_kill(status: &PodStatus) -> Option<String> {
@@ -103,6 +105,10 @@ pub(crate) fn unknown_eviction(source: Option<&str>, message: &str) -> String {
                 .to_owned()
         }
         Some(source) => format!("{source} evicted the pod, with the message {message:?}. {NOT_AN_EVICTION}"),
+        None if cut_after(message).is_some() => format!(
+            "The kubelet evicted the pod, and the message is cut before it states the resource or the limit: \
+             {message:?}."
+        ),
         None => format!(
             "The pod was evicted, and the message is not a complete one of a kubelet of 1.26 to 1.37: {message:?}."
         ),
@@ -117,6 +123,9 @@ pub(crate) const PREEMPTED_BY_KUBELET: &str =
 pub(crate) const NODE_SHUT_DOWN: &str = "The pod's node was shut down (graceful node shutdown).";
 pub(crate) const REJECTED_AT_SHUTDOWN: &str = "The kubelet rejected the pod, because its node was shutting down \
                                               (graceful node shutdown); the pod never ran there.";
+pub(crate) const DEADLINE_EXCEEDED: &str =
+    "The kubelet ended the pod: it ran longer than its activeDeadlineSeconds.";
+pub(crate) const NODE_LOST: &str = "The pod's node stopped responding.";
 pub(crate) const DELETED_BY_POD_GC: &str =
     "The pod garbage collector deleted the pod: its node no longer exists, or the pod had no node.";
 

@@ -25,7 +25,7 @@ static NAMESPACE: LazyLock<Regex> = LazyLock::new(|| {
 /// have marks.
 static SENTENCE: LazyLock<[Regex; 3]> = LazyLock::new(|| {
     let patterns = [
-        r"\b(?i:pods?|is deleting pod:) ~(?<namespace>[a-z0-9-]+)/(?<pod>[a-z0-9.-]+)",
+        r"\b(?i:pods?|is deleting pod:)␣(?<namespace>[a-z0-9-]+)/(?<pod>[a-z0-9.-]+)",
         r"\b(?i:pods?)/~(?<pod>[a-z0-9.-]+)~(?: (?:-n|--namespace|in namespace)[ =]~(?<namespace>[a-z0-9-]+))?",
         r"\b(?i:pod) ~(?<pod>[a-z0-9.]*[0-9-][a-z0-9.-]*)~(?: (?i:was|got|wurde) (?i:evicted)| in (?:(?i:namespace|ns) )?~(?<namespace>[a-z0-9-]+)|:)",
     ];
@@ -34,8 +34,23 @@ static SENTENCE: LazyLock<[Regex; 3]> = LazyLock::new(|| {
 /// The pod that is the subject of a sentence before a message, whatever happened to it.
 static SUBJECT: LazyLock<Regex> = LazyLock::new(|| {
     with_marks(
-        r"\b(?i:pod) ~(?<pod>[a-z0-9][a-z0-9.]*[0-9-][a-z0-9.-]*)~ (?:was|got|has been|is|keeps|wurde|fue|ha sido|a été|evicted|killed|died|crashed|restarted)(?:[\s?!.,:;]|$)",
+        r"\b(?i:pod)␣(?<pod>[a-z0-9][a-z0-9.]*[0-9-][a-z0-9.-]*)␣(?:was|got|has been|is|keeps|wurde|fue|ha sido|a été|evicted|killed|died|crashed|restarted)(?:[\s?!.,:;]|$)",
     )
+});
+/// The pod that a sentence about an eviction begins with, or that has marks in it.
+static EVICTED: LazyLock<[Regex; 2]> = LazyLock::new(|| {
+    let patterns = [
+        r"(?:^|[\s\]>])~(?<namespace>[a-z0-9][a-z0-9-]*)/(?<pod>[a-z0-9][a-z0-9.-]*)␣(?:was|got|has been)(?: again)? (?i:evicted|kicked)",
+        r"[`*“„«「'](?<pod>[a-z0-9][a-z0-9.]*[0-9-][a-z0-9.-]*)[`*”“»」'](?: (?:on|in) \S+)?␣(?:was|got|is|has been)(?: again)? (?i:evicted|kicked)",
+    ];
+    patterns.map(with_marks)
+});
+/// The cells before a message in a row with the status of a pod, separated by tabs or spaces.
+static STATUS_ROW: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(
+        r"^(?:(?<namespace>[a-z0-9][a-z0-9-]*)(?:\t| {2,}))?(?<pod>[a-z0-9][a-z0-9.-]*)(?:\t+| {2,})(?:Failed(?:\t+| {2,}))?Evicted[\t ]*$",
+    )
+    .expect("the pattern is valid")
 });
 /// A name that a ReplicaSet of a Deployment generates, of the characters that Kubernetes uses for
 /// this: it is not a word of any sentence.
@@ -93,10 +108,11 @@ static LOGGED_EVENT: LazyLock<[Regex; 2]> = LazyLock::new(|| {
 static UID: LazyLock<Regex> =
     LazyLock::new(|| Regex::new("^[0-9a-f]{8}-[0-9a-f]{4}-").expect("the pattern is valid"));
 
-/// Compiles a pattern in which `~` stands for any number of marks.
+/// Compiles a pattern in which `~` stands for any number of marks, and `␣` for marks and spaces.
 fn with_marks(pattern: &str) -> Regex {
     let marks = MARKS.map(regex::escape).join("|");
-    Regex::new(&pattern.replace('~', &format!("(?:{marks})*"))).expect("the pattern is valid")
+    let pattern = pattern.replace('~', &format!("(?:{marks})*")).replace('␣', &format!(r"(?:\s|{marks})+"));
+    Regex::new(&pattern).expect("the pattern is valid")
 }
 
 /// Returns `namespace/name` or the name of the pod that a line names.
@@ -105,6 +121,7 @@ pub(crate) fn pod_in_line(line: &str) -> Option<String> {
     pod_in_words(line)
         .or_else(|| pod_at_beginning(&others()))
         .or_else(|| pod_of_sentence(&others()))
+        .or_else(|| pod_of_eviction(&others()))
         .or_else(|| pod_of_replica_set(&others()))
 }
 
@@ -132,6 +149,14 @@ fn pod_at_beginning(line: &str) -> Option<String> {
 /// Returns the pod that is the subject of a sentence; `None` if several pods are.
 fn pod_of_sentence(line: &str) -> Option<String> {
     only_one(SUBJECT.captures_iter(line).map(|found| found["pod"].trim_end_matches(['.', '-']).to_owned()))
+}
+
+/// Returns the pod that a sentence or a row states as evicted.
+fn pod_of_eviction(line: &str) -> Option<String> {
+    let found = EVICTED.iter().chain([&*STATUS_ROW]).find_map(|pattern| pattern.captures(line))?;
+    let namespace = found.name("namespace").map(|found| found.as_str());
+    let is_other = namespace.is_some_and(|namespace| NO_NAMESPACES.contains(&namespace));
+    (!is_other).then(|| qualified(namespace, &found["pod"]))
 }
 
 /// Returns the pod with a generated name; `None` if there are several.
@@ -193,6 +218,12 @@ mod tests {
             ("pod web-7f in shop: m", Some("shop/web-7f")),
             ("pod `web-7f` in ns `shop` got kicked", Some("shop/web-7f")),
             ("pod web-7f in our cluster", Some("web-7f")),
+            ("notre pod « web-0 » a été expulsé", Some("web-0")),
+            ("pod「shop/web-0」が退避されました。", Some("shop/web-0")),
+            ("[Pod]shop/web-0 was Evicted: m", Some("shop/web-0")),
+            ("hey, `web-0` on prod-eu got evicted again", Some("web-0")),
+            ("web-0\tEvicted\t", Some("web-0")),
+            ("shop  web-0  Failed  Evicted  ", Some("shop/web-0")),
             ("pod web-7f in monitoring/alerts", Some("web-7f")),
             ("level=info name=api-1 kind=Pod reason=Evicted msg=", Some("api-1")),
             ("name=api-1 namespace=prod kind=Pod msg=", Some("prod/api-1")),
@@ -223,6 +254,9 @@ mod tests {
             ("node/node-3: m", None),
             ("11/24: m", None),
             ("n/a: m", None),
+            ("node/node-3 was evicted", None),
+            ("a word\tEvicted\t", None),
+            ("the pod was  Evicted ", None),
             ("shop/web-0 m", None),
             ("var/log/pods: m", None),
             ("m “shop/web-0”", None),

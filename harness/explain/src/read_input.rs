@@ -72,10 +72,51 @@ fn read_part(text: &str) -> Result<Input, InputError> {
         Ok(_) => of_text(text),
         // A message parses as an invalid mapping, and a log may contain lines of JSON.
         Err(error) if HAS_KIND.is_match(text) && !starts_with_json_line(text) => {
-            of_cut_objects(text, &error).ok_or(error)
+            of_cut_objects(text, &error).or_else(|| of_session(text)).ok_or(error)
         }
         Err(_) => of_text(text),
     }
+}
+
+/// Reads the output of several commands, such as a copied session: objects between other text.
+/// Returns `None` if the text is not such an output, or an object in it cannot be read.
+fn of_session(text: &str) -> Option<Input> {
+    let (mut objects, mut rest) = (Vec::new(), String::new());
+    // The object that the lines belong to.
+    let mut object: Option<String> = None;
+    for line in text.lines() {
+        let begins = line.starts_with("apiVersion:") || line == "{";
+        let continues = object.as_ref().is_some_and(|object| is_in_object(object, line));
+        if !continues {
+            objects.extend(object.take());
+            object = begins.then(String::new);
+        }
+        let part = object.as_mut().unwrap_or(&mut rest);
+        part.push_str(line);
+        part.push('\n');
+    }
+    objects.extend(object);
+    if objects.is_empty() || rest.trim().is_empty() {
+        return None;
+    }
+    let mut input = Input::default();
+    for object in objects {
+        let documents = if object.starts_with('{') { json(&object) } else { yaml(&object) };
+        input.append(of_documents(documents.ok()?).ok()?);
+    }
+    input.append(of_found(read_text(&rest)).ok()?);
+    Some(input)
+}
+
+/// Returns whether a line belongs to an object in YAML or JSON, as kubectl prints it.
+fn is_in_object(object: &str, line: &str) -> bool {
+    if object.starts_with('{') {
+        return !object.ends_with("\n}\n");
+    }
+    let is_key = line.split_once(':').is_some_and(|(key, _)| {
+        key.starts_with(|c: char| c.is_ascii_lowercase()) && key.chars().all(|c| c.is_ascii_alphabetic())
+    });
+    line.is_empty() || line.starts_with([' ', '-', '#']) || is_key
 }
 
 /// The kind of an object in YAML or JSON.
@@ -293,8 +334,8 @@ mod tests {
                 "after \"The node was low on resource: \", expected memory, ephemeral-storage, inodes or pids",
             ),
             (
-                "The node was low on resource: memory ",
-                "it is cut after \"memory\"\nhelp: pass the whole message",
+                "The node was low on resource: memor ",
+                "it is cut after \"memor\"\nhelp: pass the whole message",
             ),
             ("web-0: The node was low on resource: mem…", "cut after \"mem\""),
             ("The node was low on resource: \n", "cut after \"resource:\""),

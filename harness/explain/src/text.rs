@@ -84,8 +84,8 @@ impl fmt::Display for Explanation {
 impl fmt::Display for Rendered<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { explanation, missing } = self;
-        let unnamed = if explanation.is_about_process { "A process outside of pods" } else { "A pod" };
-        let pod = explanation.pod.as_ref().map_or_else(|| unnamed.to_owned(), |pod| format!("Pod {pod}"));
+        let unnamed = || explanation.unnamed.as_str().to_owned();
+        let pod = explanation.pod.as_ref().map_or_else(unnamed, |pod| format!("Pod {pod}"));
         let node = explanation.node.as_ref().map(|node| format!(" on node {node}")).unwrap_or_default();
         let version = explanation.kubelet.as_ref();
         let kubelet = version.map(|version| format!(", kubelet {version}")).unwrap_or_default();

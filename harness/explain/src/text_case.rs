@@ -1,16 +1,16 @@
-//! Messages that were copied in capitals.
+//! Messages that were copied in capitals or in small letters.
 
 use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 
-/// Beginnings of messages in capitals.
-const CAPITALS: [&str; 4] = [
-    "THE NODE WAS LOW ON RESOURCE:",
-    "USAGE OF EMPTYDIR VOLUME ",
-    "POD EPHEMERAL LOCAL STORAGE USAGE EXCEEDS ",
-    " EXCEEDED ITS LOCAL EPHEMERAL STORAGE LIMIT ",
-];
+/// Beginnings of messages as the kubelet writes them.
+const BEGINNINGS: &str = "The node was low on resource:|Usage of EmptyDir volume |Pod ephemeral local storage usage \
+                          exceeds |Container \\S+ exceeded its local ephemeral storage limit ";
+static EXACT: LazyLock<Regex> = LazyLock::new(|| Regex::new(BEGINNINGS).expect("the pattern is valid"));
+/// The same in any case.
+static ANY_CASE: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(&format!("(?i){BEGINNINGS}")).expect("the pattern is valid"));
 /// Words that a message has with capital letters, in lower case and as they are.
 const WORDS: [(&str, &str); 6] = [
     ("the node was low on resource:", "The node was low on resource:"),
@@ -25,16 +25,14 @@ static UNIT: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"\b(?<digits>\d+)(?<unit>[kmgtpe])(?<binary>i?)\b").expect("the pattern is valid")
 });
 
-/// Returns a text whose messages in capitals are written as the kubelet writes them. Names of
-/// objects have no capital letters.
+/// Returns a text whose messages in capitals or small letters are written as the kubelet writes
+/// them. Names of objects have no capital letters.
 pub(crate) fn without_capitals(text: String) -> String {
-    if !CAPITALS.iter().any(|words| text.contains(words)) {
+    let is_other = |text: &str| ANY_CASE.find_iter(text).any(|found| !EXACT.is_match(found.as_str()));
+    if !is_other(&text) {
         return text;
     }
-    let lines = text.lines().map(|line| {
-        let is_capital = CAPITALS.iter().any(|words| line.contains(words));
-        if is_capital { restored(line) } else { line.to_owned() }
-    });
+    let lines = text.lines().map(|line| if is_other(line) { restored(line) } else { line.to_owned() });
     lines.collect::<Vec<_>>().join("\n")
 }
 
@@ -67,6 +65,7 @@ mod tests {
         ];
         for text in rows {
             assert_eq!(without_capitals(text.to_uppercase()), text);
+            assert_eq!(without_capitals(text.to_lowercase()), text);
             assert_eq!(without_capitals(text.to_owned()), text);
         }
     }

@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use crate::other_causes::{
-    DELETED_BY_POD_GC, NODE_SHUT_DOWN, NOT_AN_EVICTION, PREEMPTED_BY_KUBELET, PREEMPTED_BY_SCHEDULER,
-    REJECTED_AT_SHUTDOWN,
+    DEADLINE_EXCEEDED, DELETED_BY_POD_GC, NODE_LOST, NODE_SHUT_DOWN, NOT_AN_EVICTION, PREEMPTED_BY_KUBELET,
+    PREEMPTED_BY_SCHEDULER, REJECTED_AT_SHUTDOWN,
 };
 
 /// The progress of an eviction through the Eviction API.
@@ -29,11 +29,11 @@ pub(crate) struct Cause {
     pub api_eviction: Option<ApiEviction>,
 }
 
-const ATTEMPTED: &str = "An eviction of the pod through the Eviction API was attempted, as by kubectl drain; the \
+pub(crate) const ATTEMPTED: &str = "An eviction of the pod through the Eviction API was attempted, as by kubectl drain; the \
                          text does not state whether it succeeded.";
-const REFUSED: &str =
+pub(crate) const REFUSED: &str =
     "An eviction through the Eviction API, as by kubectl drain, was refused by a PodDisruptionBudget.";
-const EVICTED: &str = "The pod was evicted through the Eviction API, as by kubectl drain.";
+pub(crate) const EVICTED: &str = "The pod was evicted through the Eviction API, as by kubectl drain.";
 
 /// Patterns with the cause, which is not a node-pressure eviction. The first one that matches
 /// counts.
@@ -48,7 +48,16 @@ static CAUSES: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
             "rejected as the node is shutting down|not admitting any new pods|^NodeShutdown\\b",
             REJECTED_AT_SHUTDOWN,
         ),
-        ("imminent node shutdown|node is shutting down", NODE_SHUT_DOWN),
+        ("imminent node shutdown|node is shutting down|\"Shutdown manager .*pod\\b.*\" pod=", NODE_SHUT_DOWN),
+        (
+            "Pod was active on the node longer than (?:the )?specified deadline|^DeadlineExceeded$",
+            DEADLINE_EXCEEDED,
+        ),
+        (
+            "Job was active longer than (?:the )?specified deadline",
+            "The Job controller deleted the pods of a Job: it ran longer than its activeDeadlineSeconds.",
+        ),
+        ("Node \\S+ which was running pod \\S+ is unresponsive|^NodeLost$", NODE_LOST),
         (
             "EvictedByVPA|Pod was evicted by VPA Updater",
             "The Vertical Pod Autoscaler evicted the pod, to start it with other requests.",
@@ -75,7 +84,12 @@ static CAUSES: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
         ),
         ("PodGC: node no longer exists|DeletionByPodGC|PodGC: unscheduled", DELETED_BY_POD_GC),
         (
-            "Reason:\\s*OOMKilled|\\bOOMKilled\\b|\\bOOMKilling\\b|\\bTaskOOM event\\b",
+            "container init was OOM-killed",
+            "The container could not start: the kernel OOM-killed its first process, because its memory limit is too low.",
+        ),
+        (
+            "Reason:\\s*OOMKilled|\\bOOMKilled\\b|\\bOOMKilling\\b|\\bTaskOOM event\\b|OOM kill detected for container\
+             |<ninfo>: OOM (?:event )?received",
             "The kernel OOM-killed a container: it reached its memory limit, or the node ran out of memory. The pod \
              stays on its node.",
         ),
@@ -103,6 +117,11 @@ static CAUSES: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
     rows.map(|(pattern, cause)| (Regex::new(pattern).expect("the pattern is valid"), cause)).into()
 });
 
+/// A field that states that a container was not OOM-killed, as of `docker inspect`.
+static NOT_KILLED: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r#"\bOOMKilled"?\s*[:=]\s*"?(?:false|0|null)\b"#).expect("the pattern is valid")
+});
+
 /// Nodes under pressure, without a pod: a row of the conditions of `kubectl describe node`, or an
 /// event.
 static NODE_PRESSURE: LazyLock<Regex> = LazyLock::new(|| {
@@ -114,7 +133,8 @@ static NODE_PRESSURE: LazyLock<Regex> = LazyLock::new(|| {
 
 /// Explains a line about the termination of a pod; `None` for other lines.
 pub(crate) fn cause_in_text(line: &str) -> Option<Cause> {
-    let (_, cause) = CAUSES.iter().find(|(pattern, _)| pattern.is_match(line))?;
+    let line = NOT_KILLED.replace_all(line, "");
+    let (_, cause) = CAUSES.iter().find(|(pattern, _)| pattern.is_match(&line))?;
     let api_eviction = match *cause {
         ATTEMPTED => Some(ApiEviction::Attempted),
         REFUSED => Some(ApiEviction::Refused),

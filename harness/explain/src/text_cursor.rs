@@ -13,7 +13,11 @@ pub(crate) struct TextCursor<'a> {
 const ELLIPSES: [&str; 5] = ["…", "..", "[...]", "[truncated]", "(truncated)"];
 /// Quotes and other marks around a name or an amount: of shells, CSV, word processors, Markdown and
 /// HTML, whose escapes may be escaped again.
-pub(crate) const MARKS: [&str; 42] = [
+pub(crate) const MARKS: [&str; 46] = [
+    "「",
+    "」",
+    "『",
+    "』",
     "\"",
     "'",
     "`",

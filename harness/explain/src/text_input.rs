@@ -8,13 +8,14 @@ use regex::Regex;
 use serde_json::Value;
 
 use crate::describe::{EVENT, described_pods};
-use crate::kernel_log::KernelLog;
+use crate::explanation::Unnamed;
+use crate::kernel_log::{KernelLog, KillReport};
 use crate::kubelet_log::{KubeletLog, LoggedEviction};
 use crate::line_context::{LineContext, node_in_line};
 use crate::log_line::{LogLine, log_lines, unquoted};
 use crate::message_text::{MessageEnd, find_messages, join_lines};
 use crate::objects::qualified;
-use crate::other_causes::unknown_eviction;
+use crate::other_causes::{NODE_SHUT_DOWN, NOT_AN_EVICTION, unknown_eviction};
 use crate::pod_in_line::{pod_in_line, pod_in_words, with_namespace};
 use crate::table::TableColumns;
 use crate::text_case::without_capitals;
@@ -23,6 +24,9 @@ use crate::text_cause::{ApiEviction, Cause, cause_in_text, is_node_pressure};
 /// Escape sequences of terminals, such as colors.
 static ESCAPE: LazyLock<Regex> =
     LazyLock::new(|| Regex::new("\u{1b}\\[[0-9;?]*[A-Za-z]").expect("the pattern is valid"));
+/// A space as word processors and web pages write it.
+static NO_BREAK_SPACE: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new("\u{a0}|&(?:amp;)?(?:nbsp|#160|#xa0);").expect("the pattern is valid"));
 /// A row of `kubectl get events`, with or without the namespace, the age, and the columns of
 /// `-o wide`.
 static EVENT_ROW: LazyLock<Regex> = LazyLock::new(|| {
@@ -30,6 +34,11 @@ static EVENT_ROW: LazyLock<Regex> = LazyLock::new(|| {
         r"^\s*(?:(?:(?<namespace>[a-z0-9.-]+)\s+)?\S+(?: ago)?(?: \(x\d+ over \S+\))?\s+)?(?:Normal|Warning)\s+(?<reason>[A-Za-z]+)\s+(?i:pod)/(?<pod>[a-z0-9.-]+)\s+(?<message>.*)$",
     )
     .expect("the pattern is valid")
+});
+/// Words about the end of a pod.
+static ENDED: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?i)\b(?:evicted|kicked|killed|died|crashed|expuls|(?:was|got) (?:removed|terminated))")
+        .expect("the pattern is valid")
 });
 /// A row of `kubectl get pods`.
 static POD_ROW: LazyLock<Regex> = LazyLock::new(|| {
@@ -61,8 +70,18 @@ pub(crate) struct TextCause {
     pub why: Vec<String>,
     /// `None` if the text is not about the Eviction API.
     pub api_eviction: Option<ApiEviction>,
-    /// True if the text is about a process outside of pods.
-    pub is_about_process: bool,
+    /// True for a row of a table or a log, of which the message of the pod states more.
+    pub is_row: bool,
+    /// The place of the pod in the order of eviction, in a sentence.
+    pub rank: Option<String>,
+    /// Subject, if the text does not have the pod.
+    pub unnamed: Unnamed,
+}
+
+impl TextCause {
+    pub(crate) fn of_kill(kill: KillReport) -> Self {
+        Self { node: kill.node, why: kill.why, unnamed: kill.unnamed, ..Self::default() }
+    }
 }
 
 /// Pods and messages of a text.
@@ -85,8 +104,7 @@ impl TextInput {
 /// Reads a text.
 pub(crate) fn read_text(text: &str) -> TextInput {
     let text = ESCAPE.replace_all(text, "");
-    // Word processors and web pages write no-break spaces.
-    let text = if text.contains('\u{a0}') { text.replace('\u{a0}', " ") } else { text.into_owned() };
+    let text = NO_BREAK_SPACE.replace_all(&text, " ").into_owned();
     let text = without_capitals(text);
     let text = join_lines(&unquoted(&text));
     let mut reader = TextReader::default();
@@ -119,6 +137,8 @@ struct TextReader {
     table: Option<TableColumns>,
     /// The pod that the lines before name.
     context: LineContext,
+    /// Pods of which sentences before the first message state that they ended.
+    ended: HashSet<String>,
 }
 
 /// What a line, or the wrapping around it, states about an event besides its message.
@@ -132,7 +152,7 @@ impl TextReader {
     fn read_line(&mut self, LogLine { pod, node, text }: &LogLine<'_>) {
         let line = text.as_ref();
         let node = node.clone().or_else(|| node_in_line(line));
-        if self.kubelet.read(line, node.as_deref()) || self.kernel.read(line) {
+        if self.kubelet.read(line, node.as_deref()) || self.kernel.read(line, node.as_deref()) {
             return;
         }
         if let Some(columns) = TableColumns::of_header(line) {
@@ -148,7 +168,7 @@ impl TextReader {
             let pod = qualified(row.name("namespace").map(|found| found.as_str()), &row["pod"]);
             facts.pod = Some(pod.clone());
             if !self.read_message(&facts, line) {
-                self.read_pod_row(pod, &row["pod"], &row["status"]);
+                self.read_pod_row(pod, &row["status"]);
             }
         } else if let Some(row) = EVENT.captures(line) {
             facts.node = facts.node.or_else(|| row.name("host").map(|host| host.as_str().to_owned()));
@@ -161,13 +181,19 @@ impl TextReader {
                     facts.pod = named.or_else(|| pod_in_line(line));
                     self.add_cause(facts, cause);
                 }
-                None if is_node_pressure(line) && self.input.node_pressure.is_none() => {
-                    self.input.node_pressure = Some(line.trim().to_owned());
-                }
-                None => {}
+                None => self.read_words(line),
             }
         }
         self.context.read(line);
+    }
+
+    /// Reads a line without an event, a message or a cause.
+    fn read_words(&mut self, line: &str) {
+        if is_node_pressure(line) {
+            self.input.node_pressure.get_or_insert_with(|| words(line));
+        } else if self.input.messages.is_empty() && ENDED.is_match(line) {
+            self.ended.extend(pod_in_line(line));
+        }
     }
 
     fn pod_of_row(&self, line: &str) -> Option<String> {
@@ -194,19 +220,37 @@ impl TextReader {
         } else if reason == "Evicted" {
             self.add_statement(facts, unknown_eviction(source, message));
         } else if is_node_pressure(&event) && self.input.node_pressure.is_none() {
-            self.input.node_pressure = Some(event);
+            self.input.node_pressure = Some(words(&event));
         }
     }
 
-    fn read_pod_row(&mut self, pod: String, name: &str, status: &str) {
+    fn read_pod_row(&mut self, pod: String, status: &str) {
+        let command = match pod.split_once('/') {
+            Some((namespace, name)) => format!("kubectl get pod {name} -n {namespace} -o yaml"),
+            None => format!("kubectl get pod {pod} -o yaml"),
+        };
         let facts = LineFacts { pod: Some(pod), node: None };
-        if status == "Evicted" {
-            let why = format!(
-                "The table states that the kubelet evicted the pod, and not why: kubectl get pod {name} -o yaml"
-            );
-            self.add_statement(facts, why);
-        } else if let Some(cause) = cause_in_text(status) {
-            self.add_cause(facts, cause);
+        match status {
+            "Evicted" => {
+                let why =
+                    format!("The table states that the kubelet evicted the pod, and not why: {command}");
+                self.add_row(facts, why);
+            }
+            "ContainerStatusUnknown" => {
+                let why = format!(
+                    "The kubelet lost the state of a container, as after an eviction or a restart of the node. The \
+                     table does not state why the pod ended: {command}"
+                );
+                self.add_row(facts, why);
+            }
+            "Terminated" | "Shutdown" => {
+                self.add_statement(facts, format!("{NODE_SHUT_DOWN} {NOT_AN_EVICTION}"));
+            }
+            _ => {
+                if let Some(cause) = cause_in_text(status) {
+                    self.add_cause(facts, cause);
+                }
+            }
         }
     }
 
@@ -235,22 +279,30 @@ impl TextReader {
         self.input.causes.push(TextCause { pod, node, why: vec![why], api_eviction, ..TextCause::default() });
     }
 
+    /// Adds a statement of a table, which an object or a message explains better.
+    fn add_row(&mut self, facts: LineFacts, why: String) {
+        self.add_statement(facts, why);
+        if let Some(cause) = self.input.causes.last_mut() {
+            cause.is_row = true;
+        }
+    }
+
     fn add_statement(&mut self, LineFacts { pod, node }: LineFacts, why: String) {
         self.input.causes.push(TextCause { pod, node, why: vec![why], ..TextCause::default() });
     }
 
     /// Returns what the lines state, each statement once.
     fn finish(mut self) -> TextInput {
+        let pressure = self.kubelet.pressure();
+        self.input.node_pressure = self.input.node_pressure.or(pressure);
         let evictions = self.kubelet.evictions().into_iter();
-        let kills = self.kernel.explain().map(|kill| TextCause {
-            why: kill.why,
-            is_about_process: kill.is_outside_of_pods,
-            ..TextCause::default()
-        });
-        self.input.causes.extend(evictions.map(|LoggedEviction { pod, node, why }| TextCause {
+        let kills = self.kernel.explain().map(TextCause::of_kill);
+        self.input.causes.extend(evictions.map(|LoggedEviction { pod, node, why, rank }| TextCause {
             pod: Some(pod),
             node,
             why,
+            rank,
+            is_row: true,
             ..TextCause::default()
         }));
         self.input.causes.extend(kills);
@@ -258,8 +310,18 @@ impl TextReader {
         join_api_evictions(causes);
         keep_most_precise(messages, |message| (&message.pod, message.message.to_string()));
         keep_most_precise(causes, |cause| (&cause.pod, cause.why.concat()));
+        if let ([message], 1) = (&mut messages[..], self.ended.len())
+            && message.pod.is_none()
+        {
+            message.pod = self.ended.into_iter().next();
+        }
         self.input
     }
+}
+
+/// Returns a line with single spaces, without the columns of a table.
+fn words(line: &str) -> String {
+    line.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Removes the attempts to evict a pod of which the text states the result. A result without the

@@ -10,7 +10,8 @@ use crate::text::{difference, printed_amount};
 const MAX_QUOTED: usize = 120;
 
 /// Explains a message in sentences.
-pub(crate) fn why(message: &EvictionMessage, end: &MessageEnd) -> Vec<String> {
+/// `has_run`: true if the input shows that a container of the pod ran.
+pub(crate) fn why(message: &EvictionMessage, end: &MessageEnd, has_run: bool) -> Vec<String> {
     match message {
         EvictionMessage::NodePressure(pressure) => explain_pressure(pressure, end),
         EvictionMessage::EmptyDirLimit { volume, limit } => {
@@ -32,9 +33,14 @@ pub(crate) fn why(message: &EvictionMessage, end: &MessageEnd) -> Vec<String> {
         ],
         EvictionMessage::Rejected { conditions, .. } => {
             let names: Vec<_> = conditions.iter().map(|condition| condition.as_str()).collect();
+            // A kubelet that starts again admits the pods of its node again.
+            let ran = if has_run {
+                "Its containers had run before: a kubelet that restarts may reject pods of its node."
+            } else {
+                "The pod never ran there."
+            };
             vec![
-                format!("The kubelet rejected the pod because its node had {}.", names.join(" and "))
-                    + " The pod never ran there.",
+                format!("The kubelet rejected the pod because its node had {}. {ran}", names.join(" and ")),
                 "Under MemoryPressure, a node admits no BestEffort pods that do not tolerate it; under \
                  DiskPressure or PIDPressure, only critical pods."
                     .to_owned(),
