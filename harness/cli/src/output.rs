@@ -1,11 +1,12 @@
 //! Output to standard output.
 
+use std::borrow::Cow;
 use std::fmt::Display;
 use std::io::{self, ErrorKind, Write};
 
 use serde::Serialize;
 
-use evictlab_report::text::{visible, without_workflow_commands};
+use evictlab_report::text::{visible, without_workflow_commands, wrap_markdown};
 use evictlab_report::{
     InterruptStage, Style, TerminalCaps, color_markdown, exit_code, write_until_interrupt,
 };
@@ -36,7 +37,7 @@ pub(crate) fn print_table(table: &str) -> Result<(), Failure> {
 /// Writes Markdown to standard output, as [`print()`] does, with colored headings, verdicts and
 /// diffs.
 pub(crate) fn print_markdown(text: &str) -> Result<(), Failure> {
-    print_colored(color_markdown(&visible(text), is_stdout_colored()).trim_end())
+    print_colored(color_markdown(&wrapped(&visible(text)), is_stdout_colored()).trim_end())
 }
 
 /// Writes a document as indented JSON to standard output, as [`print()`] does.
@@ -78,8 +79,20 @@ pub(crate) fn print_colored(text: impl Display) -> Result<(), Failure> {
     }
 }
 
-/// Writes a line as [`print()`] does; after an interrupt, without a reader that does not read.
+/// Returns Markdown with lines that fit into a terminal; unchanged for a pipe or a file.
+fn wrapped(text: &str) -> Cow<'_, str> {
+    match stdout_width() {
+        Some(width) => wrap_markdown(text, usize::from(width)).into(),
+        None => text.into(),
+    }
+}
+
+/// Writes Markdown as [`print()`] does; after an interrupt, without a reader that does not read.
 pub(crate) fn print_until_interrupt(text: impl Display, interrupts: &InterruptStage) -> Result<(), Failure> {
+    write_until_interrupt_or_fail(&wrapped(&text.to_string()), interrupts)
+}
+
+fn write_until_interrupt_or_fail(text: &str, interrupts: &InterruptStage) -> Result<(), Failure> {
     let line = format!("{text}\n");
     let line = visible(&line);
     match write_until_interrupt(&without_workflow_commands(&line), io::stdout(), interrupts) {
@@ -97,8 +110,6 @@ pub(crate) fn print_json_until_interrupt(
     document: &impl Serialize,
     interrupts: &InterruptStage,
 ) -> Result<(), Failure> {
-    print_until_interrupt(
-        serde_json::to_string_pretty(document).map_err(Failure::infrastructure)?,
-        interrupts,
-    )
+    let document = serde_json::to_string_pretty(document).map_err(Failure::infrastructure)?;
+    write_until_interrupt_or_fail(&document, interrupts)
 }

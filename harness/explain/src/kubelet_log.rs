@@ -115,8 +115,9 @@ impl KubeletLog {
                 self.spared.push(LoggedEviction { why: vec![why], ..LoggedEviction::of(pod, node) });
             }
             _ if PRESSURE.iter().any(|words| text.contains(words)) => {
-                let resource = RESOURCE.captures(pairs).map(|found| format!(" {}", &found["name"]));
-                self.pressure = Some(format!("{}{}", text.trim(), resource.unwrap_or_default()));
+                let resource = RESOURCE.captures(pairs).map(|found| format!(" ({})", &found["name"]));
+                let text = text.trim().trim_end_matches('.');
+                self.pressure = Some(format!("{text}{}", resource.unwrap_or_default()));
             }
             _ => {}
         }

@@ -34,17 +34,20 @@ static SENTENCE: LazyLock<[Regex; 3]> = LazyLock::new(|| {
 /// The pod that is the subject of a sentence before a message, whatever happened to it.
 static SUBJECT: LazyLock<Regex> = LazyLock::new(|| {
     with_marks(
-        r"\b(?i:pod)␣(?<pod>[a-z0-9][a-z0-9.]*[0-9-][a-z0-9.-]*)␣(?:was|got|has been|is|keeps|wurde|fue|ha sido|a été|evicted|killed|died|crashed|restarted)(?:[\s?!.,:;]|$)",
+        r"\b(?i:pod)␣(?<pod>[a-z0-9][a-z0-9.]*[0-9-][a-z0-9.-]*)␣(?:(?:was|got|has been|is|keeps|wurde|fue|ha sido|a été|evicted|killed|died|crashed|restarted)(?:[\s?!.,:;]|$)|被驱逐)",
     )
 });
 /// The pod that a sentence about an eviction begins with, or that has marks in it.
 static EVICTED: LazyLock<[Regex; 2]> = LazyLock::new(|| {
     let patterns = [
         r"(?:^|[\s\]>])~(?<namespace>[a-z0-9][a-z0-9-]*)/(?<pod>[a-z0-9][a-z0-9.-]*)␣(?:was|got|has been)(?: again)? (?i:evicted|kicked)",
-        r"[`*“„«「'](?<pod>[a-z0-9][a-z0-9.]*[0-9-][a-z0-9.-]*)[`*”“»」'](?: (?:on|in) \S+)?␣(?:was|got|is|has been)(?: again)? (?i:evicted|kicked)",
+        r"^(?<before>.*)[`*“„«「'](?<pod>[a-z0-9][a-z0-9.]*[0-9-][a-z0-9.-]*)[`*”“»」'](?: (?:on|in) \S+)?␣(?:was|got|is|has been)(?: again)? (?i:evicted|kicked)",
     ];
     patterns.map(with_marks)
 });
+/// A name with marks: one of several, if another one follows.
+static MARKED: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new("[`*“„«「'][a-z0-9][a-z0-9./-]*[`*”“»」']").expect("the pattern is valid"));
 /// The cells before a message in a row with the status of a pod, separated by tabs or spaces.
 static STATUS_ROW: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
@@ -156,7 +159,8 @@ fn pod_of_eviction(line: &str) -> Option<String> {
     let found = EVICTED.iter().chain([&*STATUS_ROW]).find_map(|pattern| pattern.captures(line))?;
     let namespace = found.name("namespace").map(|found| found.as_str());
     let is_other = namespace.is_some_and(|namespace| NO_NAMESPACES.contains(&namespace));
-    (!is_other).then(|| qualified(namespace, &found["pod"]))
+    let is_list = found.name("before").is_some_and(|before| MARKED.is_match(before.as_str()));
+    (!is_other && !is_list).then(|| qualified(namespace, &found["pod"]))
 }
 
 /// Returns the pod with a generated name; `None` if there are several.
@@ -222,6 +226,7 @@ mod tests {
             ("pod「shop/web-0」が退避されました。", Some("shop/web-0")),
             ("[Pod]shop/web-0 was Evicted: m", Some("shop/web-0")),
             ("hey, `web-0` on prod-eu got evicted again", Some("web-0")),
+            ("节点 node-7 上的 Pod kafka-2 被驱逐，提示：", Some("kafka-2")),
             ("web-0\tEvicted\t", Some("web-0")),
             ("shop  web-0  Failed  Evicted  ", Some("shop/web-0")),
             ("pod web-7f in monitoring/alerts", Some("web-7f")),
@@ -254,6 +259,7 @@ mod tests {
             ("node/node-3: m", None),
             ("11/24: m", None),
             ("n/a: m", None),
+            ("`api-0` and `api-1` got evicted:", None),
             ("node/node-3 was evicted", None),
             ("a word\tEvicted\t", None),
             ("the pod was  Evicted ", None),

@@ -129,6 +129,10 @@ fn ranking_sentence(pressure: &NodePressure, end: &MessageEnd) -> String {
              named: each was within its own request when the kubelet measured it, or the kubelet had no \
              statistics of it. {FIRST}"
         ),
+        (0, _, MessageEnd::Whole) if pressure.threshold.is_none() => format!(
+            "No container is named: each was within its request when the kubelet measured it, or the \
+             kubelet had no statistics of the pod, or it is an old one, which names none. {FIRST}"
+        ),
         (0, _, MessageEnd::Whole) => format!(
             "No container is named: each was within its request when the kubelet measured it, or the \
              kubelet had no statistics of the pod. {FIRST}"

@@ -99,7 +99,7 @@ fn logs_of_kubelets_in_every_format_are_explained() {
         (line("rke2"), "Pod shop/web-0 on node pi-2\n", ""),
         (
             reduced.to_owned(),
-            "no evicted pod is named: \"able to reduce resource pressure without evicting pods. memory\"",
+            "no evicted pod is named: \"able to reduce resource pressure without evicting pods (memory)\"",
             "",
         ),
         (
@@ -251,7 +251,12 @@ fn messages_of_pages_chats_and_old_kubelets_are_read() {
             "No container is named",
         ),
         ("The node was low on resource: [DiskPressure].".to_owned(), "its node had DiskPressure", "failed"),
-        ("The node was low on resource: nodefs. ".to_owned(), "The node was low on disk space", "failed"),
+        (
+            "The node was low on resource: nodefs. ".to_owned(),
+            "or it is an old one, which names none",
+            "failed",
+        ),
+        (format!("`api-0` and `api-1` got evicted:\n{LOW}"), "A pod", "api-1"),
         ("The node was low on resource: imagefsInodes.".to_owned(), "The node was low on inodes", "failed"),
         (
             "2m  Warning  Evicted  pod/web-0  The node was low on".to_owned(),

@@ -144,12 +144,17 @@ fn read_file(path: &str) -> Result<String, Failure> {
     let fail = |error: io::Error| {
         let help = match error.kind() {
             ErrorKind::NotFound => format!("\nhelp: check the path; {QUOTE}"),
+            ErrorKind::IsADirectory => "\nhelp: name a file in the directory".to_owned(),
             _ => String::new(),
         };
         Failure::bad_input(format!("failed to read {path}: {error}{help}"))
     };
     let file = File::open(path).map_err(fail)?;
-    read_limited(&file, path, file.metadata().map_or(0, |file| file.len()), MAX_INPUT)
+    let metadata = file.metadata().map_err(fail)?;
+    if metadata.is_dir() {
+        return Err(fail(ErrorKind::IsADirectory.into()));
+    }
+    read_limited(&file, path, metadata.len(), MAX_INPUT)
 }
 
 /// Reads a text of at most `limit` bytes, whose expected size is `size`.
@@ -234,6 +239,10 @@ mod tests {
             (
                 vec![event, missing],
                 "nosuch.yaml: No such file or directory (os error 2)\nhelp: check the path",
+            ),
+            (
+                vec![directory.path().display().to_string()],
+                ": is a directory\nhelp: name a file in the directory",
             ),
             (
                 vec![String::new()],

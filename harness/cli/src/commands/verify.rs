@@ -268,6 +268,10 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
     let interrupts = interrupt.stage.clone();
     let finished = execute(request, options, vec![Box::new(report)], clock, interrupt).await?;
     let conclusions = conclusions.all();
+    if !args.json {
+        // The summary of the run is above.
+        print_until_interrupt("", &interrupts)?;
+    }
     print_conclusions(args, &conclusions, &run_dir, &interrupts)?;
     Ok(exit_code_of(finished.exit_code, &conclusions).into())
 }

@@ -179,7 +179,7 @@ mod tests {
                 "<details open><summary>All cases</summary>",
             ]
         );
-        assert!(text.contains("| message/b | v1.32.13 | passed | failed |"), "{text}");
+        assert!(text.contains("| message/b | v1.32.13 | passed | failed       |"), "{text}");
     }
 
     #[test]

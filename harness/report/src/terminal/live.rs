@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use terminal_size::{Height, Width};
 
-use super::plain_log::LogFormatter;
+use super::plain_log::{CONTINUATION_INDENT, LogFormatter};
 use super::region::{Times, draw_region};
 use super::screen::Screen;
 use super::style::Line;
-use super::summary::summary_text;
+use super::summary::wrapped_summary;
 use crate::backend_name::BackendName;
 use crate::output_options::{OutputOptions, Verbosity};
 use crate::run_dir::RunDir;
@@ -117,8 +117,11 @@ impl<W: Write + Send> Report for LiveTerminal<W> {
         if !is_permanent && self.drawn.is_some_and(|drawn| drawn.elapsed() < REDRAW_INTERVAL) {
             return Ok(());
         }
-        let text = |line: &Line| line.text(self.options.color) + "\n";
-        let above: String = if is_permanent { lines.iter().map(text).collect() } else { String::new() };
+        let (columns, _) = self.size();
+        let text = |line: Line| line.text(self.options.color).trim_end().to_owned() + "\n";
+        let wrapped = |line: &Line| line.wrapped(columns, CONTINUATION_INDENT);
+        let above: String =
+            if is_permanent { lines.iter().flat_map(wrapped).map(text).collect() } else { String::new() };
         Ok(self.draw(&above, event.at, run)?)
     }
 
@@ -129,7 +132,7 @@ impl<W: Write + Send> Report for LiveTerminal<W> {
     fn finish(mut self: Box<Self>, run: &RunState) -> Result<(), ReportError> {
         let (columns, _) = self.size();
         let options = OutputOptions { verbosity: Verbosity::Normal, ..self.options };
-        let summary = summary_text(run, self.run_dir.as_ref(), options, columns);
+        let summary = wrapped_summary(run, self.run_dir.as_ref(), options, columns);
         Ok(self.screen.draw(&format!("\n{summary}"), vec![], usize::MAX)?)
     }
 }
@@ -280,6 +283,25 @@ mod tests {
             let failures = log.filter(|row| row.contains("failed  why")).count();
             assert_eq!((failures, column, is_cursor_hidden), (6, 0, false), "{rows:#?}");
         }
+    }
+
+    #[test]
+    fn permanent_lines_are_broken_between_words() {
+        const WHY: &str = "the event does not name the sidecar that used up the memory of the node";
+        let started = RunEventKind::CaseStarted {
+            id: fixtures::id("message", "requests-decide", "v1.32.13", 1),
+            node: "el-worker".to_owned(),
+        };
+        let events = [
+            fixtures::run_started(&["v1.32.13"], &["requests-decide"]),
+            started,
+            fixtures::case_ended("requests-decide", "v1.32.13", 1, Verdict::Failed, WHY),
+        ];
+        let events: Vec<_> = events.into_iter().map(|kind| fixtures::event(1.5, kind)).collect();
+        let rows = shown(narrow, &events, true).rows;
+        let log = rows.iter().take_while(|row| !row.starts_with('|'));
+        let words: Vec<&str> = log.flat_map(|row| row.split_whitespace()).collect();
+        assert!(words.join(" ").contains(WHY), "{rows:#?}");
     }
 
     #[test]

@@ -28,7 +28,7 @@ const TIMED_OUT: &str = "the time limit of the run is reached; stopping and clea
 const TIME_WIDTH: usize = 7;
 
 /// Indentation of the second and later lines of a text.
-const CONTINUATION_INDENT: usize = 11;
+pub(super) const CONTINUATION_INDENT: usize = 11;
 
 /// Formats events as lines in columns: time, kubelet, case, phase or verdict, text.
 #[derive(Debug, Default)]

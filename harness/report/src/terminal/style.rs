@@ -1,7 +1,7 @@
 //! Text with colors and without control characters.
 
 use crate::symbols;
-use crate::text::{truncate, without_workflow_commands};
+use crate::text::{truncate, without_workflow_commands, words};
 use unicode_width::UnicodeWidthStr;
 
 use evictlab_judge::Verdict;
@@ -137,11 +137,11 @@ impl Line {
     }
 
     /// Breaks the line between words into lines of at most `width` columns, if possible. All but
-    /// the first begin with `indent` spaces.
+    /// the first begin with `indent` spaces. Code in backticks is one word.
     pub fn wrapped(&self, width: usize, indent: usize) -> Vec<Self> {
         let (mut lines, mut line, mut used) = (vec![], Self::default(), 0);
         for (text, style) in &self.0 {
-            for word in text.split_inclusive(' ') {
+            for word in words(text) {
                 let is_full = used + word.trim_end().width() > width;
                 if is_full && used > indent && !word.trim().is_empty() {
                     lines.push(line);

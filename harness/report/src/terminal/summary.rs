@@ -8,16 +8,17 @@ use crate::run_dir::RunDir;
 use crate::run_state::RunState;
 use crate::sink::{Report, ReportError};
 use crate::summary::{LOG_COLUMNS, run_summary};
+use crate::text::wrap_markdown;
 
-/// Renders the summary of a run within a width in columns. The first line is not blank.
-pub(super) fn summary_text(
+/// Renders the summary of a run for a terminal, with lines of at most `columns`.
+pub(super) fn wrapped_summary(
     run: &RunState,
     run_dir: Option<&RunDir>,
     options: OutputOptions,
     columns: usize,
 ) -> String {
     let summary = run_summary(run, run_dir, options, columns);
-    color_markdown(summary.trim_start_matches('\n'), options.color)
+    color_markdown(&wrap_markdown(summary.trim_start_matches('\n'), columns), options.color)
 }
 
 /// Writes the summary of a run, after a blank line if `out` `has_lines`, and flushes `out`.
@@ -29,7 +30,9 @@ pub(super) fn write_summary(
     has_lines: bool,
 ) -> io::Result<()> {
     let separator = if has_lines { "\n" } else { "" };
-    write!(out, "{separator}{}", summary_text(run, run_dir, options, LOG_COLUMNS))?;
+    let summary = run_summary(run, run_dir, options, LOG_COLUMNS);
+    let summary = color_markdown(summary.trim_start_matches('\n'), options.color);
+    write!(out, "{separator}{summary}")?;
     out.flush()
 }
 

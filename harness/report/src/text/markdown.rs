@@ -4,6 +4,8 @@ use unicode_width::UnicodeWidthStr;
 
 /// Maximum width of a cell to which a table's other rows are aligned, in columns.
 const MAX_ALIGNED: usize = 60;
+/// The same for the last column, which is aligned only without longer cells.
+const MAX_ALIGNED_AT_END: usize = 24;
 
 /// Escapes `text` for a cell of a Markdown table: one line, pipes escaped.
 pub fn markdown_cell(text: &str) -> String {
@@ -20,8 +22,11 @@ pub fn markdown_table(header: &[&str], rows: impl IntoIterator<Item = impl AsRef
         let cells = std::iter::once(&header).chain(&rows).filter_map(|row| Some(row.get(at)?.width()));
         cells.filter(|width| *width <= MAX_ALIGNED).max().unwrap_or(0)
     };
-    // The last column may have long texts.
-    let widths: Vec<usize> = (0..header.len().saturating_sub(1)).map(width).collect();
+    // The last column may have long texts: then it is not aligned.
+    let last = header.len().saturating_sub(1);
+    let is_short = |row: &Vec<String>| row.get(last).is_none_or(|cell| cell.width() <= MAX_ALIGNED_AT_END);
+    let aligned = last + usize::from(!header.is_empty() && rows.iter().all(is_short));
+    let widths: Vec<usize> = (0..aligned).map(width).collect();
     let line = |row: &[String]| {
         let mut text = "|".to_owned();
         for (at, cell) in row.iter().enumerate() {
@@ -32,8 +37,9 @@ pub fn markdown_table(header: &[&str], rows: impl IntoIterator<Item = impl AsRef
         text + "\n"
     };
     let rule: Vec<String> = widths.iter().map(|width| "-".repeat(width + 2)).collect();
-    let last = "-".repeat(header.last().map_or(0, |name| name.width() + 2).max(1));
-    let rule = format!("|{}|\n", rule.into_iter().chain([last]).collect::<Vec<_>>().join("|"));
+    let end = header.get(aligned..).unwrap_or_default();
+    let end = end.iter().map(|name| "-".repeat((name.width() + 2).max(1)));
+    let rule = format!("|{}|\n", rule.into_iter().chain(end).collect::<Vec<_>>().join("|"));
     rows.iter().fold(line(&header) + &rule, |text, row| text + &line(row))
 }
 

@@ -5,6 +5,7 @@ mod phrases;
 mod sanitize;
 mod shell;
 mod truncate;
+mod wrap;
 
 pub use evictlab_case::count_noun;
 pub(crate) use markdown::inert_markdown;
@@ -15,3 +16,5 @@ pub use sanitize::{visible, without_workflow_commands};
 pub(crate) use shell::STDIN;
 pub use shell::{evictlab_command, shell_quote, shell_quote_list};
 pub(crate) use truncate::truncate;
+pub(crate) use wrap::words;
+pub use wrap::wrap_markdown;

@@ -1,0 +1,77 @@
+//! Lines of Markdown within the width of a terminal.
+
+use unicode_width::UnicodeWidthStr;
+
+/// Breaks the lines of Markdown between words into lines of at most `width` columns, as far as
+/// possible. Tables, headings and code remain as they are: a command that is copied is one line.
+pub fn wrap_markdown(text: &str, width: usize) -> String {
+    let mut wrapped = String::with_capacity(text.len());
+    let mut in_code = false;
+    for line in text.split_inclusive('\n') {
+        let is_fence = line.starts_with("```");
+        in_code ^= is_fence;
+        if in_code || is_fence || line.starts_with(['|', '#']) || line.starts_with("    ") {
+            wrapped.push_str(line);
+        } else {
+            wrap_line(line, width, &mut wrapped);
+        }
+    }
+    wrapped
+}
+
+fn wrap_line(line: &str, width: usize, wrapped: &mut String) {
+    let indent = line.len() - line.trim_start_matches(' ').len();
+    let indent = if line[indent..].starts_with("- ") { indent + 2 } else { indent };
+    let mut used = 0;
+    for word in words(line) {
+        if used > indent && used + word.trim_end().width() > width {
+            wrapped.truncate(wrapped.trim_end_matches(' ').len());
+            wrapped.push('\n');
+            wrapped.push_str(&" ".repeat(indent));
+            used = indent;
+        }
+        wrapped.push_str(word);
+        used += word.trim_end_matches('\n').width();
+    }
+}
+
+/// Returns the words of a line, each with the space after it. Code is one word.
+pub(crate) fn words(line: &str) -> Vec<&str> {
+    let (mut words, mut from, mut in_code) = (Vec::new(), 0, false);
+    for (at, c) in line.char_indices() {
+        in_code ^= c == '`';
+        if c == ' ' && !in_code {
+            words.push(&line[from..=at]);
+            from = at + 1;
+        }
+    }
+    if from < line.len() {
+        words.push(&line[from..]);
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_broken_between_words() {
+        let rows = [
+            ("one two three\n", "one two\nthree\n"),
+            ("- one two three\n", "- one\n  two\n  three\n"),
+            ("  one two three", "  one\n  two\n  three"),
+            ("a `one two three` b\n", "a\n`one two three`\nb\n"),
+            ("| one | two three |\n", "| one | two three |\n"),
+            ("### one two three\n", "### one two three\n"),
+            ("```\none two three\n```\n", "```\none two three\n```\n"),
+            ("    one two three\n", "    one two three\n"),
+            ("one-two-three four\n\nfive", "one-two-three\nfour\n\nfive"),
+            ("", ""),
+        ];
+        for (text, expected) in rows {
+            assert_eq!(wrap_markdown(text, 8), expected, "{text}");
+            assert_eq!(wrap_markdown(text, 80), text);
+        }
+    }
+}
