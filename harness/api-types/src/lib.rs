@@ -25,6 +25,7 @@ mod newer_fields;
 mod path;
 mod reader;
 mod shape_at;
+mod value_shape;
 
 pub use api_type::ApiType;
 pub use image_reference::ImageReference;
@@ -33,4 +34,5 @@ pub use mismatch::{Difference, Mismatch};
 pub use newer_fields::is_newer_field;
 pub use path::PathSegment;
 pub use reader::{ReadError, read};
-pub use shape_at::{TypeSegment, ValueShape};
+pub use shape_at::TypeSegment;
+pub use value_shape::ValueShape;

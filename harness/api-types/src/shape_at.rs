@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::ApiType;
 use crate::reader::{Findings, Place, Reader};
+use crate::{ApiType, ValueShape};
 
 /// A segment of a path through a type.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,19 +16,6 @@ pub enum TypeSegment {
     Value,
 }
 
-/// The shape of the value that a type has at a path.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ValueShape {
-    /// An object with these fields.
-    Object(&'static [&'static str]),
-    /// A list.
-    List,
-    /// A map with any keys.
-    Map,
-    /// A value without parts, or nothing.
-    Other,
-}
-
 impl ApiType {
     /// Returns the shape of the value at a path.
     ///
@@ -39,7 +26,7 @@ impl ApiType {
     /// assert_eq!(ApiType::Pod.shape_at(&path), ValueShape::List);
     /// ```
     pub fn shape_at(self, path: &[TypeSegment]) -> ValueShape {
-        // A boolean is nothing that has a shape: reading it ends with an error.
+        // The innermost value is a boolean: reading it as something with a shape ends with an error.
         let document = path.iter().rev().fold(json!(false), |value, segment| match segment {
             TypeSegment::Field(name) => json!({ name: value }),
             TypeSegment::Item => json!([value]),

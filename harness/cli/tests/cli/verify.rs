@@ -24,7 +24,9 @@ fn documents_a_fixed_bug() {
         verify(&folder, &["--upstream", issue, "--before", "v1.31", "--after", "v1.32"]);
     assert_eq!(status, Some(0), "{stdout}{stderr}");
     let sentence = format!("{issue} occurs on v1.31.14 and not on v1.32.13 (message/sidecars-are-named).");
-    assert!(stdout.contains(&format!("\n\n{sentence}\n")), "{stdout}");
+    let conclusions = stdout.split("\n\n").last().unwrap();
+    assert!(conclusions.starts_with(&format!("{issue} occurs on ")), "{stdout}");
+    assert!(conclusions.contains(&format!("{sentence}\n")), "{stdout}");
     let document = fs::read_to_string(folder.path().join("results/latest/verify.md")).unwrap();
     for part in [
         sentence.as_str(),
