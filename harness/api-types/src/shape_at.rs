@@ -26,7 +26,7 @@ impl ApiType {
     /// assert_eq!(ApiType::Pod.shape_at(&path), ValueShape::List);
     /// ```
     pub fn shape_at(self, path: &[TypeSegment]) -> ValueShape {
-        // The innermost value is a boolean: reading it as something with a shape ends with an error.
+        // Reading the innermost value, a boolean, as something with a shape ends with an error.
         let document = path.iter().rev().fold(json!(false), |value, segment| match segment {
             TypeSegment::Field(name) => json!({ name: value }),
             TypeSegment::Item => json!([value]),
