@@ -3,11 +3,13 @@
 //!
 //! ```
 //! let suites: std::collections::BTreeSet<&str> =
-//!     cases::FILES.iter().filter_map(|(path, _)| Some(path.split_once('/')?.0)).collect();
+//!     cases::FILES.iter().filter_map(|file| Some(file.path.split_once('/')?.0)).collect();
 //! assert!(suites.contains("message") && suites.contains("ranking"));
 //! ```
 
 #![deny(unreachable_pub)]
 
-/// Path and text of every case file, such as `message/sidecars-are-named.yaml`.
-pub const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/files.rs"));
+use evictlab_case::BuiltInCase;
+
+/// Every case file, such as `message/sidecars-are-named.yaml`.
+pub const FILES: &[BuiltInCase] = include!(concat!(env!("OUT_DIR"), "/files.rs"));

@@ -1,6 +1,11 @@
 //! A valid case, and the problems of changed ones.
 
-use crate::parse;
+use crate::{BuiltInCase, parse};
+
+/// A case file of the binary that is read from its text.
+pub(crate) const fn built_in(path: &'static str, text: &'static str) -> BuiltInCase {
+    BuiltInCase { path, text, json: None }
+}
 
 /// A valid case.
 pub(crate) const GOOD: &str = "\

@@ -69,7 +69,8 @@ pub use expect::{
 };
 pub use listed_case::ListedCase;
 pub use load::{
-    CaseFiles, LoadedCase, ParsedCase, SCHEMA_FILE, Source, duplicate_names, load, load_paths, parse,
+    BuiltInCase, CaseFiles, LoadedCase, ParsedCase, SCHEMA_FILE, Source, duplicate_names, load, load_paths,
+    parse,
 };
 pub use manifest_types::{
     CONTAINER_LISTS, CapabilitiesManifest, ContainerManifest, HostPathManifest, MetadataManifest,

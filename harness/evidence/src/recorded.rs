@@ -9,7 +9,6 @@ use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_path_to_error::Track;
 
 /// A JSON document as it was received, and the same document decoded once.
 ///
@@ -68,18 +67,10 @@ pub(crate) fn decode_as<T: DeserializeOwned>(json: &Value) -> Result<T, DecodeEr
 /// A field of the document has another type than in `T`.
 pub(crate) fn decode_text<T: DeserializeOwned>(json: &RawValue) -> Result<T, DecodeError> {
     serde_json::from_str(json.get()).map_err(|source| {
-        let path = path_of_error::<T>(json.get());
+        let parsed = serde_json::from_str(json.get()).unwrap_or_default();
+        let path = read::<T>(&parsed).err().map_or_else(|| ".".to_owned(), |error| error.field_path());
         DecodeError { kind: short_type_name::<T>(), path, source }
     })
-}
-
-/// Returns the path of the field that cannot be decoded: decodes once more, and tracks the path,
-/// which takes as long as decoding itself.
-fn path_of_error<T: DeserializeOwned>(json: &str) -> String {
-    let mut track = Track::new();
-    let from = &mut serde_json::Deserializer::from_str(json);
-    let _error = T::deserialize(serde_path_to_error::Deserializer::new(from, &mut track));
-    track.path().to_string()
 }
 
 impl<T: Serialize> Recorded<T> {

@@ -7,6 +7,7 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use super::source::BuiltInCase;
 use crate::origin::{Origin, STDIN_SUITE};
 use crate::problem::{LoadErrors, Problem};
 
@@ -37,6 +38,8 @@ pub(super) struct CaseFile {
     pub(super) path: CasePath,
     /// The bytes of the file, or the reason why it was not read.
     pub(super) content: Result<Cow<'static, [u8]>, LoadErrors>,
+    /// The document as JSON, if it is known.
+    pub(super) json: Option<&'static str>,
 }
 
 /// Finds the case files of a path: a case file, a suite or a folder of suites.
@@ -104,7 +107,7 @@ fn file_on_disk(path: &Path) -> CaseFile {
     };
     let relative = format!("{suite}/{}", name(Some(path)));
     let origin = Origin::File(path.display().to_string());
-    CaseFile { path: CasePath { suite, relative, origin }, content }
+    CaseFile { path: CasePath { suite, relative, origin }, content, json: None }
 }
 
 /// Reads the standard input to its end.
@@ -115,12 +118,13 @@ pub(super) fn standard_input() -> CaseFile {
     let content =
         read.map_err(|why| file_error(format!("failed to read standard input: {why}"), Origin::Stdin));
     let (suite, relative) = (STDIN_SUITE.to_owned(), String::new());
-    CaseFile { path: CasePath { suite, relative, origin: Origin::Stdin }, content }
+    CaseFile { path: CasePath { suite, relative, origin: Origin::Stdin }, content, json: None }
 }
 
 /// Returns a file of the binary.
-pub(super) fn built_in(path: &str, text: &'static str) -> CaseFile {
+pub(super) fn built_in(file: &BuiltInCase) -> CaseFile {
+    let BuiltInCase { path, text, json } = *file;
     let suite = path.split('/').next().unwrap_or_default().to_owned();
     let path = CasePath { suite, relative: path.to_owned(), origin: Origin::BuiltIn(path.to_owned()) };
-    CaseFile { path, content: Ok(text.as_bytes().into()) }
+    CaseFile { path, content: Ok(text.as_bytes().into()), json }
 }

@@ -33,7 +33,7 @@ impl CaseFiles {
     pub(crate) fn read_named(source: &Source, names: &[&String]) -> Self {
         let files = match source {
             Source::Dir(root) => files_of_root(root),
-            Source::BuiltIn(files) => Ok(files.iter().map(|(path, text)| built_in(path, text)).collect()),
+            Source::BuiltIn(files) => Ok(files.iter().map(built_in).collect()),
         };
         let mut files = match files {
             Ok(files) => files,
@@ -69,7 +69,7 @@ impl CaseFiles {
 
     fn parse(files: Vec<CaseFile>) -> Self {
         let mut read = Self::default();
-        let parse = |CaseFile { path, content }| ParsedCase::parse(path, &content?);
+        let parse = |CaseFile { path, content, json }| ParsedCase::parse(path, &content?, json);
         for parsed in in_parallel(files, parse) {
             match parsed {
                 Ok(case) => read.cases.push(case),
@@ -151,7 +151,7 @@ pub fn load_paths<P: AsRef<Path>>(paths: &[P]) -> Result<Vec<Arc<LoadedCase>>, L
 /// All problems of the file.
 pub fn parse(suite: &str, relative: &str, shown: &str, bytes: &[u8]) -> Result<LoadedCase, LoadErrors> {
     let [suite, relative, shown] = [suite, relative, shown].map(str::to_owned);
-    ParsedCase::parse(CasePath { suite, relative, origin: Origin::File(shown) }, bytes)?.check()
+    ParsedCase::parse(CasePath { suite, relative, origin: Origin::File(shown) }, bytes, None)?.check()
 }
 
 /// Reports cases with the same name: a name must identify one case, for `evictlab run NAME` and

@@ -12,4 +12,4 @@ pub(crate) use case_file::is_named;
 pub(crate) use case_files::sort_key;
 pub use case_files::{CaseFiles, duplicate_names, load, load_paths, parse};
 pub use parsed_case::{LoadedCase, ParsedCase};
-pub use source::{SCHEMA_FILE, Source};
+pub use source::{BuiltInCase, SCHEMA_FILE, Source};

@@ -5,6 +5,7 @@ use std::ops::Deref;
 use std::path::Path;
 use std::sync::Arc;
 
+use evictlab_api_types::read;
 use serde_saphyr::Error as YamlError;
 
 use super::case_file::CasePath;
@@ -49,19 +50,21 @@ impl Borrow<ParsedCase> for LoadedCase {
 }
 
 impl ParsedCase {
-    /// Parses a case file.
+    /// Parses a case file. If its document is given as JSON, the case is read from that; the text
+    /// serves errors, which have its lines.
     ///
     /// # Errors
     /// The file is not UTF-8 or YAML, or a value does not have the type of its key.
-    pub(super) fn parse(path: CasePath, bytes: &[u8]) -> Result<Self, LoadErrors> {
+    pub(super) fn parse(path: CasePath, bytes: &[u8], json: Option<&str>) -> Result<Self, LoadErrors> {
         let CasePath { suite, relative, origin } = path;
         let text: Arc<str> = std::str::from_utf8(bytes)
             .map_err(|why| not_utf8(&origin.to_string(), bytes, why.valid_up_to()))?
             .into();
-        // A problem has its own lines of the file, and comments are not read.
-        let options = serde_saphyr::options! { with_snippet: false, emit_comments: false };
-        let mut case: Case = serde_saphyr::from_str_with_options(&text, options)
-            .map_err(|error| LoadErrors(vec![case_problem(&origin.to_string(), &text, &error)]))?;
+        let mut case = match json.and_then(case_of_json) {
+            Some(case) => case,
+            None => case_of_yaml(&text)
+                .map_err(|error| LoadErrors(vec![case_problem(&origin.to_string(), &text, &error)]))?,
+        };
         case.add_pressure_pod();
         let file = match origin {
             // A case from the standard input has the file that its name requires.
@@ -138,6 +141,18 @@ impl ParsedCase {
     pub fn span(&self, path: &[PathSegment], note: &str) -> SourceSpan {
         SourceSpan::at(&self.origin.to_string(), &self.text, self.positions().locate(path), note)
     }
+}
+
+/// Reads a case from its document; `None` if it is not a case.
+fn case_of_json(json: &str) -> Option<Case> {
+    read(&serde_json::from_str(json).ok()?).ok()
+}
+
+/// Reads a case from the text of its file.
+fn case_of_yaml(text: &str) -> Result<Case, YamlError> {
+    // A problem has its own lines of the file, and comments are not read.
+    let options = serde_saphyr::options! { with_snippet: false, emit_comments: false };
+    serde_saphyr::from_str_with_options(text, options)
 }
 
 fn not_utf8(file: &str, bytes: &[u8], at: usize) -> LoadErrors {

@@ -6,7 +6,7 @@ use std::fs;
 use proptest::prelude::*;
 
 use super::*;
-use crate::fixtures::{GOOD, errors_of_changes};
+use crate::fixtures::{GOOD, built_in, errors_of_changes};
 use crate::schema::Case;
 
 #[test]
@@ -153,8 +153,8 @@ fn reports_the_problems_of_all_files() {
         ["one", "one/good.yaml"].map(|path| load_paths(&[root.path().join(path)]).unwrap().len());
     assert_eq!((suite, file), (1, 1));
     assert_eq!(cases[0].path(), root.path().join("one/good.yaml").to_str());
-    let built_in = load(&Source::BuiltIn(&[("one/good.yaml", GOOD)])).unwrap();
-    assert_eq!(built_in[0].path(), None);
+    const BUILT_IN: &[BuiltInCase] = &[built_in("one/good.yaml", GOOD)];
+    assert_eq!(load(&Source::BuiltIn(BUILT_IN)).unwrap()[0].path(), None);
 }
 
 #[test]

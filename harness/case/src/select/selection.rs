@@ -273,11 +273,13 @@ mod tests {
     use std::fs;
 
     use super::*;
+    use crate::BuiltInCase;
+    use crate::fixtures::built_in;
 
-    const FILES: &[(&str, &str)] = &[
-        ("message/sidecars-are-named.yaml", ONE),
-        ("message/requests-decide.yaml", TWO),
-        ("limits/emptydir-size.yaml", THREE),
+    const FILES: &[BuiltInCase] = &[
+        built_in("message/sidecars-are-named.yaml", ONE),
+        built_in("message/requests-decide.yaml", TWO),
+        built_in("limits/emptydir-size.yaml", THREE),
     ];
     const ONE: &str = "{name: sidecars-are-named, about: It names sidecars., labels: [Slow, 'NodeFeature:Eviction'], \
         upstream: [a/b#7], pods: [{metadata: {name: a}, spec: {containers: [{name: c, image: i}]}}], expect: {evicted: []}}";
@@ -356,9 +358,9 @@ mod tests {
     fn selects_each_file_once() {
         let root = tempfile::tempdir().unwrap();
         let path = |name: &str| root.path().join(name).to_str().unwrap().to_owned();
-        for (file, text) in FILES {
-            fs::create_dir_all(root.path().join(file).parent().unwrap()).unwrap();
-            fs::write(root.path().join(file), text).unwrap();
+        for BuiltInCase { path, text, .. } in FILES {
+            fs::create_dir_all(root.path().join(path).parent().unwrap()).unwrap();
+            fs::write(root.path().join(path), text).unwrap();
         }
         let select =
             |names: &[String]| selected(&Selection { names: names.to_vec(), ..Selection::default() });
@@ -379,8 +381,12 @@ mod tests {
     /// The invalid files matter only if they are selected.
     #[test]
     fn reads_only_the_named_files() {
-        const WITH_INVALID: &[(&str, &str)] =
-            &[FILES[0], ("message/invalid.yaml", "?"), FILES[2], ("limits/sidecars.yaml", "?")];
+        const WITH_INVALID: &[BuiltInCase] = &[
+            FILES[0],
+            built_in("message/invalid.yaml", "?"),
+            FILES[2],
+            built_in("limits/sidecars.yaml", "?"),
+        ];
         let by_names = |names: &[&str]| Selection {
             names: names.iter().copied().map(str::to_owned).collect(),
             ..Selection::default()
@@ -399,7 +405,7 @@ mod tests {
     /// The tests run in the folder of this crate, which has a folder `tests`.
     #[test]
     fn a_suite_comes_before_a_folder_of_its_name() {
-        const SUITE: &[(&str, &str)] = &[("tests/emptydir-size.yaml", THREE)];
+        const SUITE: &[BuiltInCase] = &[built_in("tests/emptydir-size.yaml", THREE)];
         let by_name = |name: &str| Selection { names: vec![name.to_owned()], ..Selection::default() };
         assert_eq!(select(&Source::BuiltIn(SUITE), &by_name("tests")).unwrap().len(), 1);
         let no_case = select(&Source::BuiltIn(SUITE), &by_name("tests/")).unwrap_err().to_string();

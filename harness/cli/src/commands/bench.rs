@@ -188,7 +188,7 @@ fn quick_commands() -> [Figure; 2] {
         Figure {
             figure: format!("`evictlab {argument}`"),
             unit: Unit::Milliseconds,
-            at_most: 50.0,
+            at_most: 15.0,
             measured: best.as_ref().ok().map(|best| best * 1000.0),
             note: match &best {
                 Ok(_) => format!("best of {QUICK_RUNS}"),

@@ -5,6 +5,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use evictlab_case::{BuiltInCase, CaseFiles, Source};
 use tempfile::TempDir;
 
 use crate::documents;
@@ -48,6 +49,20 @@ fn piped(dir: &TempDir, args: &[&str], input: &str) -> (i32, String, String) {
     let output = process.wait_with_output().unwrap();
     let [out, err] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
     (output.status.code().unwrap(), out, err)
+}
+
+/// They are read from JSON that the build makes of the files.
+#[test]
+fn built_in_cases_are_those_of_the_files() {
+    let without_text = |file: &BuiltInCase| BuiltInCase { text: "?", ..*file };
+    let built_in = cases::FILES.iter().map(without_text).collect::<Vec<_>>().leak();
+    let built_in = CaseFiles::read(&Source::BuiltIn(built_in)).parsed().unwrap();
+    let files = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../cases");
+    let files = CaseFiles::read(&Source::Dir(files)).parsed().unwrap();
+    assert_eq!(built_in.len(), files.len());
+    for (built_in, file) in built_in.iter().zip(&files) {
+        assert_eq!(format!("{:?}", built_in.case), format!("{:?}", file.case), "{}", file.file);
+    }
 }
 
 #[test]

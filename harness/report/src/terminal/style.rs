@@ -1,7 +1,7 @@
 //! Text with colors and without control characters.
 
 use crate::symbols;
-use crate::text::{truncate, without_workflow_commands, words};
+use crate::text::{LineBreaks, truncate, without_workflow_commands, words};
 use unicode_width::UnicodeWidthStr;
 
 use evictlab_judge::Verdict;
@@ -139,15 +139,14 @@ impl Line {
     /// Breaks the line between words into lines of at most `width` columns, if possible. All but
     /// the first begin with `indent` spaces. Code in backticks is one word.
     pub fn wrapped(&self, width: usize, indent: usize) -> Vec<Self> {
-        let (mut lines, mut line, mut used) = (vec![], Self::default(), 0);
+        let (mut lines, mut line) = (vec![], Self::default());
+        let mut breaks = LineBreaks::new(width, indent);
         for (text, style) in &self.0 {
             for word in words(text) {
-                let is_full = used + word.trim_end().width() > width;
-                if is_full && used > indent && !word.trim().is_empty() {
+                if breaks.is_before(word) {
                     lines.push(line);
-                    (line, used) = (Self(vec![(" ".repeat(indent), Style::Plain)]), indent);
+                    line = Self(vec![(" ".repeat(indent), Style::Plain)]);
                 }
-                used += word.width();
                 match line.0.last_mut().filter(|(_, last)| last == style) {
                     Some((text, _)) => text.push_str(word),
                     None => line.0.push((word.to_owned(), *style)),

@@ -16,5 +16,5 @@ pub use sanitize::{visible, without_workflow_commands};
 pub(crate) use shell::STDIN;
 pub use shell::{evictlab_command, shell_quote, shell_quote_list};
 pub(crate) use truncate::truncate;
-pub(crate) use wrap::words;
 pub use wrap::wrap_markdown;
+pub(crate) use wrap::{LineBreaks, words};

@@ -22,16 +22,40 @@ pub fn wrap_markdown(text: &str, width: usize) -> String {
 fn wrap_line(line: &str, width: usize, wrapped: &mut String) {
     let indent = line.len() - line.trim_start_matches(' ').len();
     let indent = if line[indent..].starts_with("- ") { indent + 2 } else { indent };
-    let mut used = 0;
+    let mut breaks = LineBreaks::new(width, indent);
     for word in words(line) {
-        if used > indent && used + word.trim_end().width() > width {
+        if breaks.is_before(word) {
             wrapped.truncate(wrapped.trim_end_matches(' ').len());
             wrapped.push('\n');
             wrapped.push_str(&" ".repeat(indent));
-            used = indent;
         }
         wrapped.push_str(word);
-        used += word.trim_end_matches('\n').width();
+    }
+}
+
+/// The places where a text is broken into lines of at most `width` columns, of which all but the
+/// first begin with `indent` spaces. A word that is wider than a line has a line of its own.
+pub(crate) struct LineBreaks {
+    width: usize,
+    indent: usize,
+    used: usize,
+}
+
+impl LineBreaks {
+    pub(crate) fn new(width: usize, indent: usize) -> Self {
+        Self { width, indent, used: 0 }
+    }
+
+    /// Returns whether a line begins with the next word of the text. The spaces that end a line
+    /// count for nothing.
+    pub(crate) fn is_before(&mut self, word: &str) -> bool {
+        let visible = word.trim_end().width();
+        let is_before = self.used > self.indent && visible > 0 && self.used + visible > self.width;
+        if is_before {
+            self.used = self.indent;
+        }
+        self.used += word.trim_end_matches('\n').width();
+        is_before
     }
 }
 

@@ -17,8 +17,8 @@ pub fn relevant_cases(cases: Vec<Arc<LoadedCase>>, issues: &[Upstream]) -> Vec<A
 #[cfg(test)]
 mod tests {
     use super::*;
-    use evictlab_case::Source;
     use evictlab_case::select::{Selection, select};
+    use evictlab_case::{BuiltInCase, Source};
 
     #[test]
     fn prefers_cases_with_the_known_bug() {
@@ -26,7 +26,7 @@ mod tests {
             let text = format!(
                 "{{name: {name}, about: b., upstream: [a/b#7], pods: [{{metadata: {{name: a}}, spec: {{containers: [{{name: c, image: 'agnhost:2.52'}}]}}}}], expect: {{evicted: []}}{more}}}"
             );
-            (&*format!("s/{name}.yaml").leak(), &*text.leak())
+            BuiltInCase { path: format!("s/{name}.yaml").leak(), text: text.leak(), json: None }
         };
         let bug = ", known-bugs: [{kubelet: '<1.32', upstream: a/b#7, evicted: [], about: It is.}]";
         let files = vec![case("shows", bug), case("leads-up", "")].leak();
