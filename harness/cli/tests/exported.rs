@@ -3,13 +3,13 @@
 #![expect(clippy::unwrap_used, reason = "a panic in a test is its report")]
 
 #[expect(dead_code, reason = "the tests of interrupts need more of it")]
-mod laboratory;
+mod test_cluster;
 
 use std::fs;
 use std::process::{Command, ExitCode, Stdio};
 
-use laboratory::{Laboratory, kubelet};
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
+use test_cluster::{TestCluster, kubelet};
 
 /// Image of the case.
 const IMAGE: &str = "registry.k8s.io/e2e-test-images/agnhost:2.52";
@@ -45,11 +45,11 @@ fn able() -> Result<String, String> {
 }
 
 fn repeats_its_case(kubelet: &str) {
-    let laboratory = Laboratory::new();
+    let test_cluster = TestCluster::new();
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("folder");
     let names_sidecars = kubelet >= "v1.32";
-    laboratory.evictlab(&[
+    test_cluster.evictlab(&[
         "export",
         "sidecars-are-named",
         "--kubelet",
@@ -61,7 +61,7 @@ fn repeats_its_case(kubelet: &str) {
     // The cluster gets a unique name.
     for file in ["run.sh", "manifests.yaml"] {
         let text = fs::read_to_string(dir.join(file)).unwrap();
-        fs::write(dir.join(file), text.replace("sidecars-are-named", &laboratory.cluster)).unwrap();
+        fs::write(dir.join(file), text.replace("sidecars-are-named", &test_cluster.cluster)).unwrap();
     }
     assert!(script.contains("cluster=sidecars-are-named"), "{script}");
     let kubeconfig = folder.path().join("kubeconfig");
@@ -77,5 +77,5 @@ fn repeats_its_case(kubelet: &str) {
     let evidence = fs::read_to_string(dir.join("evidence.yaml")).unwrap();
     assert!(evidence.contains("reason: Evicted"), "{evidence}");
     assert_eq!(fs::read_to_string(&kubeconfig).unwrap(), "mine");
-    laboratory.assert_nothing_is_left();
+    test_cluster.assert_nothing_is_left();
 }

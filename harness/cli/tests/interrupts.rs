@@ -7,14 +7,14 @@
 
 #![expect(clippy::unwrap_used, reason = "a panic in a test is its report")]
 
-mod laboratory;
+mod test_cluster;
 
 use std::sync::OnceLock;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use laboratory::{Laboratory, Run, environment, kubelet};
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use rustix::process::Signal;
+use test_cluster::{Run, TestCluster, environment, kubelet};
 
 /// Duration of a run on a fast machine, in seconds.
 const SPAN: u64 = 45;
@@ -79,10 +79,10 @@ fn log_interrupt(signal: &str, moment: f64, run: &Run, end: &str) {
 }
 
 /// Interrupts a run: exit status 130, complete reports, and no remaining resources.
-fn interrupted(laboratory: &Laboratory, signal: Signal, moment: f64, run: &mut Run) {
+fn interrupted(test_cluster: &TestCluster, signal: Signal, moment: f64, run: &mut Run) {
     // `gc` does not remove live clusters. Very early interrupts leave no time for the check.
     if moment > 1.0 {
-        let collected = laboratory.gc();
+        let collected = test_cluster.gc();
         assert!(collected.ends_with("0 clusters removed\n"), "{collected}");
     }
     let (moment, over) = (run.seconds(), run.is_over());
@@ -91,7 +91,7 @@ fn interrupted(laboratory: &Laboratory, signal: Signal, moment: f64, run: &mut R
     std::thread::sleep(Duration::from_millis(100));
     let just_over = !over && run.is_over();
     let status = run.wait();
-    log_interrupt(signal_name(signal), moment, run, &format!("{status}; {:?}", laboratory.left()));
+    log_interrupt(signal_name(signal), moment, run, &format!("{status}; {:?}", test_cluster.left()));
     match (run.has_begun(), over) {
         (_, true) => assert_eq!(status.code(), Some(0), "it was over: {}", run.output()),
         (true, _) if just_over && status.code() == Some(0) => {}
@@ -103,7 +103,7 @@ fn interrupted(laboratory: &Laboratory, signal: Signal, moment: f64, run: &mut R
         // installed.
         (false, _) => assert!(status.code().is_none_or(|code| code == 130), "{status}: {}", run.output()),
     }
-    laboratory.assert_nothing_is_left();
+    test_cluster.assert_nothing_is_left();
 }
 
 fn signal_name(signal: Signal) -> &'static str {
@@ -117,25 +117,25 @@ fn signal_name(signal: Signal) -> &'static str {
 
 fn an_interrupt_leaves_nothing() {
     for moment in moments(requested_interrupts(), 1) {
-        let laboratory = Laboratory::new();
-        let mut run = laboratory.run();
+        let test_cluster = TestCluster::new();
+        let mut run = test_cluster.run();
         run.wait_until(moment);
-        interrupted(&laboratory, Signal::INT, moment, &mut run);
+        interrupted(&test_cluster, Signal::INT, moment, &mut run);
     }
 }
 
 fn a_termination_and_a_hangup_are_interrupts() {
     for signal in [Signal::TERM, Signal::HUP] {
-        let laboratory = Laboratory::new();
-        let mut run = laboratory.run();
+        let test_cluster = TestCluster::new();
+        let mut run = test_cluster.run();
         run.wait_for("Preparing nodes");
-        interrupted(&laboratory, signal, run.seconds(), &mut run);
+        interrupted(&test_cluster, signal, run.seconds(), &mut run);
     }
 }
 
 fn a_second_interrupt() {
-    let laboratory = Laboratory::new();
-    let mut run = laboratory.run();
+    let test_cluster = TestCluster::new();
+    let mut run = test_cluster.run();
     run.wait_for("Writing configuration");
     run.send(Signal::INT);
     std::thread::sleep(Duration::from_millis(100));
@@ -144,90 +144,90 @@ fn a_second_interrupt() {
     log_interrupt("SIGINT twice", run.seconds(), &run, &status.to_string());
     assert_eq!(status.code(), Some(130), "{}", run.output());
     run.assert_reported("ABORTED");
-    println!("gc: {}", laboratory.gc().trim());
-    laboratory.assert_nothing_is_left();
+    println!("gc: {}", test_cluster.gc().trim());
+    test_cluster.assert_nothing_is_left();
 }
 
 fn a_kill_leaves_what_gc_finds() {
-    let foreign = laboratory::ForeignCluster::new();
+    let foreign = test_cluster::ForeignCluster::new();
     for moment in moments(requested_interrupts().div_ceil(3), 2) {
-        let laboratory = Laboratory::new();
-        let mut run = laboratory.run();
+        let test_cluster = TestCluster::new();
+        let mut run = test_cluster.run();
         run.wait_until(moment);
         run.send(Signal::KILL);
         run.wait();
-        let left = laboratory.left();
-        let collected = laboratory.gc_with(&[&foreign.cluster]);
+        let left = test_cluster.left();
+        let collected = test_cluster.gc_with(&[&foreign.cluster]);
         log_interrupt(
             "SIGKILL",
             moment,
             &run,
             &format!("left {left:?}; gc: {}", collected.trim().replace('\n', ", ")),
         );
-        laboratory.assert_nothing_is_left();
+        test_cluster.assert_nothing_is_left();
         assert!(foreign.is_there(), "a foreign cluster was changed");
     }
-    let listed = Laboratory::new().evictlab(&["gc", "--dry-run"]);
+    let listed = TestCluster::new().evictlab(&["gc", "--dry-run"]);
     assert!(!listed.contains(&foreign.cluster), "{listed}");
 }
 
 /// An interrupted run restores the nodes of a kept cluster; after a kill, `gc` restores them. A
 /// start of which only the control plane is done is completed by the next.
 fn a_kept_cluster_is_put_in_order() {
-    let laboratory = Laboratory::new();
-    laboratory.create();
-    let own = laboratory.settings();
+    let test_cluster = TestCluster::new();
+    test_cluster.create();
+    let own = test_cluster.settings();
     let rows =
         [(Signal::INT, "preparing the nodes"), (Signal::KILL, "Mi to go"), (Signal::INT, "in steps of")];
     let rows = if requested_interrupts() > 1 { &rows[..] } else { &rows[..2] };
     for &(signal, step) in rows {
-        let mut run = laboratory.run_on_kept();
+        let mut run = test_cluster.run_on_kept();
         run.wait_for(step);
-        assert!(laboratory.gc().contains("its owner is running"));
+        assert!(test_cluster.gc().contains("its owner is running"));
         run.send(signal);
         let status = run.wait();
         log_interrupt(
             signal_name(signal),
             run.seconds(),
             &run,
-            &format!("{status}; {:?}", laboratory.namespaces()),
+            &format!("{status}; {:?}", test_cluster.namespaces()),
         );
         if signal == Signal::INT {
             assert_eq!(status.code(), Some(130), "{}", run.output());
             run.assert_reported("ABORTED");
         } else {
-            assert_ne!(laboratory.settings(), own, "the kill came too late to leave anything");
-            let collected = laboratory.gc();
+            assert_ne!(test_cluster.settings(), own, "the kill came too late to leave anything");
+            let collected = test_cluster.gc();
             assert!(collected.contains("removed leftovers of dead runs from it"), "{collected}");
         }
-        assert_eq!(laboratory.settings(), own);
-        laboratory.assert_no_namespaces();
+        assert_eq!(test_cluster.settings(), own);
+        test_cluster.assert_no_namespaces();
     }
-    let before = laboratory.disk_of_the_worker();
-    laboratory.evictlab(&["cluster", "stop", &laboratory.cluster]);
-    laboratory.start_the_control_plane();
-    laboratory.evictlab(&["cluster", "start", &laboratory.cluster]);
-    assert_eq!((laboratory.settings(), laboratory.disk_of_the_worker()), (own, before));
-    let mut run = laboratory.run_on_kept();
+    let before = test_cluster.disk_of_the_worker();
+    test_cluster.evictlab(&["cluster", "stop", &test_cluster.cluster]);
+    test_cluster.start_the_control_plane();
+    test_cluster.evictlab(&["cluster", "start", &test_cluster.cluster]);
+    assert_eq!((test_cluster.settings(), test_cluster.disk_of_the_worker()), (own, before));
+    let mut run = test_cluster.run_on_kept();
     assert!(run.wait().success(), "{}", run.output());
-    laboratory.evictlab(&["cluster", "delete", &laboratory.cluster]);
-    laboratory.assert_nothing_is_left();
+    test_cluster.evictlab(&["cluster", "delete", &test_cluster.cluster]);
+    test_cluster.assert_nothing_is_left();
 }
 
 /// Another container cannot check the process of the run, only the heartbeat in the control plane.
 fn a_heartbeat_shows_a_live_run() {
-    let laboratory = Laboratory::new();
-    let mut run = laboratory.run();
+    let test_cluster = TestCluster::new();
+    let mut run = test_cluster.run();
     run.wait_for("Mi to go");
-    if let Some(collected) = laboratory.gc_elsewhere() {
+    if let Some(collected) = test_cluster.gc_elsewhere() {
         assert!(collected.contains("left alone, its owner is running"), "{collected}");
     }
     assert!(run.runs(), "{}", run.output());
     run.send(Signal::KILL);
     run.wait();
-    if let Some(collected) = laboratory.gc_elsewhere() {
+    if let Some(collected) = test_cluster.gc_elsewhere() {
         assert!(collected.contains("left alone, its owner is running"), "for some minutes: {collected}");
     }
-    assert!(laboratory.gc().contains("removed"));
-    laboratory.assert_nothing_is_left();
+    assert!(test_cluster.gc().contains("removed"));
+    test_cluster.assert_nothing_is_left();
 }

@@ -5,7 +5,7 @@
 #![expect(clippy::unwrap_used, reason = "a panic in a test is its report")]
 
 #[expect(dead_code, reason = "other tests use the rest")]
-mod laboratory;
+mod test_cluster;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,9 +13,9 @@ use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
-use laboratory::{Laboratory, kubelet};
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use serde_json::Value;
+use test_cluster::{TestCluster, kubelet};
 
 /// Cases that put no node under pressure.
 const CASES: [&str; 5] = [
@@ -138,7 +138,7 @@ fn running_pod(kubectl: &Kubectl) -> String {
 
 /// A kind cluster with four workers. Three are under test; the fourth is for the pods of the Job.
 struct Cluster {
-    laboratory: Laboratory,
+    test_cluster: TestCluster,
     kubectl: Kubectl,
     image: Image,
     kubeconfig: String,
@@ -147,11 +147,11 @@ struct Cluster {
 
 impl Cluster {
     fn new(case_image: &str) -> Self {
-        let laboratory = Laboratory::new();
-        let (cluster, image) = (laboratory.cluster.clone(), Image::build());
+        let test_cluster = TestCluster::new();
+        let (cluster, image) = (test_cluster.cluster.clone(), Image::build());
         let create =
             ["cluster", "create", "--backend", "kind", "--name", &cluster, "--kubelet", &kubelet().unwrap()];
-        laboratory.evictlab(&[&create[..], &["--nodes", "4"]].concat());
+        test_cluster.evictlab(&[&create[..], &["--nodes", "4"]].concat());
         let kubectl = Kubectl(format!("{cluster}-control-plane"));
         let load = ["load", "docker-image", "--name", &cluster];
         succeed("kind", &[&load[..], &[case_image]].concat());
@@ -159,13 +159,13 @@ impl Cluster {
         let workers = ["", "2", "3"].map(|number| format!("{cluster}-worker{number}"));
         let workers: Vec<&str> = workers.iter().map(String::as_str).collect();
         kubectl.run(&[&["label", "nodes"], &workers[..], &[SELECTOR]].concat());
-        let kubeconfig = laboratory.evictlab(&["cluster", "kubeconfig", &cluster]).trim().to_owned();
-        Self { laboratory, kubectl, image, kubeconfig, folder: tempfile::tempdir().unwrap() }
+        let kubeconfig = test_cluster.evictlab(&["cluster", "kubeconfig", &cluster]).trim().to_owned();
+        Self { test_cluster, kubectl, image, kubeconfig, folder: tempfile::tempdir().unwrap() }
     }
 
     /// Runs a command on the cluster; returns its standard output.
     fn evictlab(&self, words: &[&str]) -> String {
-        self.laboratory.evictlab(&[words, &["--kubeconfig", &self.kubeconfig]].concat())
+        self.test_cluster.evictlab(&[words, &["--kubeconfig", &self.kubeconfig]].concat())
     }
 
     /// Runs the cases from outside; returns their verdicts.
@@ -193,7 +193,7 @@ impl Cluster {
     }
 
     fn kill(&self, part: KilledPart, pod: &str) {
-        let cluster = &self.laboratory.cluster;
+        let cluster = &self.test_cluster.cluster;
         match part {
             KilledPart::Pod => {
                 let force = ["--namespace", "evictlab", "--grace-period=0", "--force"];
@@ -250,6 +250,6 @@ fn a_job_gives_the_verdicts_of_a_run_and_leaves_nothing(case_image: &str) {
         assert_eq!(cluster.verdicts_of_a_job(part), expected, "{part:?}");
         assert_eq!(cluster.kubectl.left(), before, "{part:?}: left after `job delete`");
     }
-    cluster.laboratory.evictlab(&["cluster", "delete", &cluster.laboratory.cluster]);
-    cluster.laboratory.assert_nothing_is_left();
+    cluster.test_cluster.evictlab(&["cluster", "delete", &cluster.test_cluster.cluster]);
+    cluster.test_cluster.assert_nothing_is_left();
 }

@@ -43,17 +43,17 @@ struct NewCommit {
 }
 
 /// A repository with a build script, the directory of evictlab, and the log of the builds.
-struct Laboratory {
+struct BisectTest {
     folder: TempDir,
 }
 
-impl Laboratory {
+impl BisectTest {
     /// Creates a repository with these commits, the last one checked out.
     fn new(commits: &[NewCommit]) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let laboratory = Self { folder };
-        fs::create_dir(laboratory.repository()).unwrap();
-        laboratory.git(&["init", "--quiet", "--initial-branch=main"]);
+        let test = Self { folder };
+        fs::create_dir(test.repository()).unwrap();
+        test.git(&["init", "--quiet", "--initial-branch=main"]);
         let mut stream = String::new();
         for (number, commit) in commits.iter().enumerate() {
             let _ = write!(
@@ -71,13 +71,13 @@ impl Laboratory {
                 let _ = write!(stream, "M 100644 inline {file}\ndata {}\n{text}\n", text.len());
             }
         }
-        let mut import = laboratory.git_command(&["fast-import", "--quiet", "--force"]);
+        let mut import = test.git_command(&["fast-import", "--quiet", "--force"]);
         let mut import = import.stdin(Stdio::piped()).spawn().unwrap();
         import.stdin.take().unwrap().write_all(stream.as_bytes()).unwrap();
         assert!(import.wait().unwrap().success());
-        laboratory.git(&["reset", "--quiet", "--hard", "main"]);
-        laboratory.git(&["remote", "add", "origin", "git@github.com:kubernetes/kubernetes.git"]);
-        laboratory
+        test.git(&["reset", "--quiet", "--hard", "main"]);
+        test.git(&["remote", "add", "origin", "git@github.com:kubernetes/kubernetes.git"]);
+        test
     }
 
     /// Forty commits: a branch of eight, whose fourth is bad, is merged as the 24th commit.
@@ -216,23 +216,23 @@ const ENDS: [&str; 4] = ["--good", "main~31", "--bad", "main"];
 
 #[test]
 fn finds_a_commit_of_a_branch_with_few_builds() {
-    let laboratory = Laboratory::with_a_branch();
+    let test = BisectTest::with_a_branch();
     // The checkout of the user, with a hook.
-    fs::write(laboratory.repository().join("version"), "changed").unwrap();
-    let hook = laboratory.repository().join(".git/hooks/post-checkout");
+    fs::write(test.repository().join("version"), "changed").unwrap();
+    let hook = test.repository().join(".git/hooks/post-checkout");
     fs::write(&hook, "#!/bin/sh\ntouch \"$BUILD_LOG.hook\"\n").unwrap();
     fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
-    let state = |laboratory: &Laboratory| {
+    let state = |test: &BisectTest| {
         (
-            laboratory.git(&["status", "--porcelain"]),
-            laboratory.git(&["rev-parse", "HEAD"]),
-            laboratory.git(&["worktree", "list"]),
+            test.git(&["status", "--porcelain"]),
+            test.git(&["rev-parse", "HEAD"]),
+            test.git(&["worktree", "list"]),
         )
     };
-    let before = state(&laboratory);
-    let (status, text) = laboratory.bisect(&ENDS);
+    let before = state(&test);
+    let (status, text) = test.bisect(&ENDS);
     assert_eq!(status, Some(0), "{text}");
-    let culprit = laboratory.git(&["log", "--all", "--format=%H", "--grep=^branch 4$"]);
+    let culprit = test.git(&["log", "--all", "--format=%H", "--grep=^branch 4$"]);
     let culprit = culprit.trim();
     for part in [
         &format!("**{}** is the first commit on which message/sidecars-are-named is bad.", &culprit[..12]),
@@ -244,23 +244,23 @@ fn finds_a_commit_of_a_branch_with_few_builds() {
     ] {
         assert!(text.contains(part), "{part}\n{text}");
     }
-    let run = laboratory.folder.path().join("results/latest/artifacts").join(&culprit[..12]);
+    let run = test.folder.path().join("results/latest/artifacts").join(&culprit[..12]);
     let events = fs::read_to_string(run.join("artifacts/events.jsonl")).unwrap();
     let on_kind = "evictlab bisect sidecars-are-named --good 'main~31' --bad main --git kubernetes --build 'sh build.sh' --kubelet-path _output/bin/kubelet --repeat 1 --bad-if any --backend kind";
     assert!(events.contains(on_kind), "{events}");
     // Both ends, and the logarithm of the 38 commits between them.
-    let builds = laboratory.builds();
+    let builds = test.builds();
     assert!(builds.len() <= 2 + 6, "{builds:?}");
-    assert_eq!(state(&laboratory), before);
-    assert_eq!(fs::read_to_string(laboratory.repository().join("version")).unwrap(), "changed");
-    assert!(!laboratory.folder.path().join("build.log.hook").exists(), "a hook of the user was run");
-    assert!(!laboratory.folder.path().join("results/latest/worktree").exists());
+    assert_eq!(state(&test), before);
+    assert_eq!(fs::read_to_string(test.repository().join("version")).unwrap(), "changed");
+    assert!(!test.folder.path().join("build.log.hook").exists(), "a hook of the user was run");
+    assert!(!test.folder.path().join("results/latest/worktree").exists());
     // The second search finds the kubelets in the cache.
-    let (status, json) = laboratory.json(&ENDS);
+    let (status, json) = test.json(&ENDS);
     assert_eq!((status, &json["outcome"], &json["builds"]), (Some(0), &"found".into(), &0.into()), "{json}");
     assert_eq!(json["culprit"]["commit"], culprit);
-    assert_eq!(laboratory.builds(), builds);
-    let (status, json) = laboratory.json(&[&ENDS[..], &["--first-parent"]].concat());
+    assert_eq!(test.builds(), builds);
+    let (status, json) = test.json(&[&ENDS[..], &["--first-parent"]].concat());
     assert_eq!(status, Some(0), "{json}");
     assert_eq!(json["culprit"]["subject"], "Merge pull request #12345 from author/branch");
 }
@@ -272,9 +272,9 @@ fn skips_commits_that_do_not_build() {
     for broken in &mut versions[12..28] {
         *broken = BROKEN;
     }
-    let laboratory = Laboratory::in_a_row(&versions);
+    let test = BisectTest::in_a_row(&versions);
     let ends = ["--good", "main~39", "--bad", "main"];
-    let (status, json) = laboratory.json(&ends);
+    let (status, json) = test.json(&ends);
     assert_eq!((status, &json["culprit"]["subject"]), (Some(0), &"change 9 (#109)".into()), "{json}");
     assert_eq!(json["culprit"]["pullRequest"], "https://github.com/kubernetes/kubernetes/pull/109");
     let not_built = |json: &Value| {
@@ -286,18 +286,18 @@ fn skips_commits_that_do_not_build() {
     let reason = "the build ended with exit status: 2: undefined: evictionMessage";
     assert!(skipped.iter().all(|skipped| skipped == reason), "{skipped:?}");
     // The first bad commit is among those that do not build.
-    let laboratory = Laboratory::in_a_row(&[GOOD, GOOD, BROKEN, BROKEN, BAD, BAD]);
+    let test = BisectTest::in_a_row(&[GOOD, GOOD, BROKEN, BROKEN, BAD, BAD]);
     let ends = ["--good", "main~5", "--bad", "main"];
-    let (status, text) = laboratory.bisect(&ends);
+    let (status, text) = test.bisect(&ends);
     assert_eq!(status, Some(3), "{text}");
     assert!(
         text.contains("is one of **") && text.contains("all of them but the last were skipped"),
         "{text}"
     );
-    let (_, json) = laboratory.json(&ends);
+    let (_, json) = test.json(&ends);
     let candidates: Vec<&str> =
         json["commits"].as_array().unwrap().iter().map(|id| id.as_str().unwrap()).collect();
-    let of = |revision: &str| laboratory.git(&["rev-parse", revision]).trim().to_owned();
+    let of = |revision: &str| test.git(&["rev-parse", revision]).trim().to_owned();
     assert_eq!(candidates.last(), Some(&of("main~1").as_str()));
     let mut sorted = candidates[..2].to_vec();
     sorted.sort_unstable();
@@ -308,24 +308,23 @@ fn skips_commits_that_do_not_build() {
 
 #[test]
 fn finds_the_first_good_commit_and_checks_the_ends() {
-    let laboratory = Laboratory::in_a_row(&[BAD, BAD, BAD, GOOD, GOOD]);
-    let (status, json) = laboratory.json(&["--bad", "main~4", "--good", "main"]);
+    let test = BisectTest::in_a_row(&[BAD, BAD, BAD, GOOD, GOOD]);
+    let (status, json) = test.json(&["--bad", "main~4", "--good", "main"]);
     assert_eq!((status, &json["culprit"]["subject"]), (Some(0), &"change 3 (#103)".into()), "{json}");
-    let (status, text) = laboratory.bisect(&["--good", "main~4", "--bad", "main~2"]);
+    let (status, text) = test.bisect(&["--good", "main~4", "--bad", "main~2"]);
     assert_eq!(status, Some(1), "{text}");
     assert!(text.contains("was given as good and is bad: no search is possible between"), "{text}");
-    let laboratory = Laboratory::in_a_row(&[GOOD, BAD, BROKEN]);
-    let (status, text) = laboratory.bisect(&["--good", "main~2", "--bad", "main"]);
+    let test = BisectTest::in_a_row(&[GOOD, BAD, BROKEN]);
+    let (status, text) = test.bisect(&["--good", "main~2", "--bad", "main"]);
     assert_eq!(status, Some(3), "{text}");
     assert!(text.contains("was skipped: no search is possible between"), "{text}");
 }
 
 #[test]
 fn an_interrupted_search_continues() {
-    let laboratory = Laboratory::with_a_branch();
-    let child = laboratory.search_until_the_fourth_build();
-    let second =
-        laboratory.command(&[&SEARCH[..], &ENDS, &["--resume"]].concat()).stderr(Stdio::piped()).spawn();
+    let test = BisectTest::with_a_branch();
+    let child = test.search_until_the_fourth_build();
+    let second = test.command(&[&SEARCH[..], &ENDS, &["--resume"]].concat()).stderr(Stdio::piped()).spawn();
     let (status, text) = end_within_limits(second.unwrap());
     assert_eq!(status, Some(2), "{text}");
     assert!(text.contains("another process continues its search"), "{text}");
@@ -334,19 +333,19 @@ fn an_interrupted_search_continues() {
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(130), "{stderr}");
     assert!(stderr.contains("repeat the command with --resume=results/"), "{stderr}");
-    let interrupted = laboratory.builds();
-    let file = fs::read_to_string(laboratory.folder.path().join("results/latest/bisect.json")).unwrap();
+    let interrupted = test.builds();
+    let file = fs::read_to_string(test.folder.path().join("results/latest/bisect.json")).unwrap();
     let file = parse("bisect.json", file);
     assert_eq!(file["tested"].as_array().unwrap().len(), 3, "{file}");
-    fs::remove_file(laboratory.hold()).unwrap();
+    fs::remove_file(test.hold()).unwrap();
     // Kubelets of the cache would hide that a commit is tested again.
-    fs::remove_dir_all(laboratory.folder.path().join("cache")).unwrap();
-    let (status, text) = laboratory.bisect(&[&ENDS[..], &["--resume", "--repeat", "2"]].concat());
+    fs::remove_dir_all(test.folder.path().join("cache")).unwrap();
+    let (status, text) = test.bisect(&[&ENDS[..], &["--resume", "--repeat", "2"]].concat());
     assert_eq!(status, Some(2), "{text}");
     assert!(text.contains("its search has another tries, 1"), "{text}");
-    let (status, json) = laboratory.json(&[&ENDS[..], &["--resume"]].concat());
+    let (status, json) = test.json(&[&ENDS[..], &["--resume"]].concat());
     assert_eq!((status, &json["culprit"]["subject"]), (Some(0), &"branch 4".into()), "{json}");
-    let builds = laboratory.builds();
+    let builds = test.builds();
     // Only the interrupted build is repeated.
     assert_eq!(builds[..5], [&interrupted[..], &interrupted[3..]].concat());
     let mut distinct = builds.clone();
@@ -360,14 +359,14 @@ fn an_interrupted_search_continues() {
 /// and write no file elsewhere.
 #[test]
 fn the_directory_of_a_search_runs_no_command_and_writes_nothing_elsewhere() {
-    let laboratory = Laboratory::with_a_branch();
-    let child = laboratory.search_until_the_fourth_build();
+    let test = BisectTest::with_a_branch();
+    let child = test.search_until_the_fourth_build();
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     child.wait_with_output().unwrap();
-    fs::remove_file(laboratory.hold()).unwrap();
-    let root = laboratory.folder.path();
+    fs::remove_file(test.hold()).unwrap();
+    let root = test.folder.path();
     let dir = root.join("results/latest").canonicalize().unwrap();
-    let resume = || laboratory.bisect(&[&ENDS[..], &["--resume"]].concat());
+    let resume = || test.bisect(&[&ENDS[..], &["--resume"]].concat());
 
     // An id of a commit that is an option of git.
     let victim = root.join("victim");
@@ -382,10 +381,10 @@ fn the_directory_of_a_search_runs_no_command_and_writes_nothing_elsewhere() {
 
     // A worktree of a repository in the directory, whose configuration names a command.
     let (inner, ran) = (dir.join("inner"), root.join("ran"));
-    laboratory.git(&["clone", "--quiet", "--bare", ".", inner.to_str().unwrap()]);
+    test.git(&["clone", "--quiet", "--bare", ".", inner.to_str().unwrap()]);
     let monitor = format!("touch {}; false", ran.display());
-    laboratory.git(&["-C", inner.to_str().unwrap(), "config", "core.fsmonitor", &monitor]);
-    laboratory.git(&["-C", inner.to_str().unwrap(), "config", "core.bare", "false"]);
+    test.git(&["-C", inner.to_str().unwrap(), "config", "core.fsmonitor", &monitor]);
+    test.git(&["-C", inner.to_str().unwrap(), "config", "core.bare", "false"]);
     fs::remove_dir_all(dir.join("worktree")).unwrap();
     fs::create_dir(dir.join("worktree")).unwrap();
     fs::write(dir.join("worktree/.git"), format!("gitdir: {}\n", inner.display())).unwrap();
@@ -397,25 +396,25 @@ fn the_directory_of_a_search_runs_no_command_and_writes_nothing_elsewhere() {
 
 #[test]
 fn a_search_continues_after_a_kill_when_the_last_build_has_ended() {
-    let laboratory = Laboratory::with_a_branch();
-    let mut child = laboratory.search_until_the_fourth_build();
+    let test = BisectTest::with_a_branch();
+    let mut child = test.search_until_the_fourth_build();
     kill_process(Pid::from_child(&child), Signal::KILL).unwrap();
     child.wait().unwrap();
     // A killed git leaves its lock.
-    fs::write(laboratory.repository().join(".git/worktrees/worktree/index.lock"), "").unwrap();
-    let mut command = laboratory.command(&[&SEARCH[..], &ENDS, &["--resume"]].concat());
+    fs::write(test.repository().join(".git/worktrees/worktree/index.lock"), "").unwrap();
+    let mut command = test.command(&[&SEARCH[..], &ENDS, &["--resume"]].concat());
     // In a job of Prow, the variable has the same value in every command.
-    command.env("ARTIFACTS_DIR", laboratory.folder.path().join("artifacts"));
+    command.env("ARTIFACTS_DIR", test.folder.path().join("artifacts"));
     let mut resumed = command.stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(resumed.stdout.take().unwrap()).lines().map(Result::unwrap);
     assert!(lines.any(|line| line.starts_with("building, output in ")), "no build");
     // It waits for the build of the killed process. One that does not wait overlaps with it by now.
     std::thread::sleep(Duration::from_secs(1));
-    fs::remove_file(laboratory.hold()).unwrap();
+    fs::remove_file(test.hold()).unwrap();
     let text = lines.collect::<Vec<_>>().join("\n");
     assert_eq!(resumed.wait().unwrap().code(), Some(0), "{text}");
     assert!(text.contains("- subject: `branch 4`\n"), "{text}");
-    let builds = laboratory.builds();
+    let builds = test.builds();
     assert!(builds.iter().all(|build| build != "overlap"), "{builds:?}");
     assert_eq!(builds[3], builds[4], "the build of the killed process does not count");
 }
@@ -439,12 +438,12 @@ expect:
 
 #[test]
 fn tries_decide_a_case_that_is_bad_sometimes() {
-    let laboratory = Laboratory::in_a_row(&[GOOD, GOOD, GOOD, BAD, BAD, BAD]);
-    fs::create_dir(laboratory.folder.path().join("mine")).unwrap();
+    let test = BisectTest::in_a_row(&[GOOD, GOOD, GOOD, BAD, BAD, BAD]);
+    fs::create_dir(test.folder.path().join("mine")).unwrap();
     let search = |case: &str, arguments: &[&str]| {
-        fs::write(laboratory.folder.path().join("mine/unsteady.yaml"), case).unwrap();
+        fs::write(test.folder.path().join("mine/unsteady.yaml"), case).unwrap();
         let words = [&["mine/unsteady.yaml"], &SEARCH[1..], &["--tries", "8", "--json"], arguments].concat();
-        let output = laboratory.command(&words).output().unwrap();
+        let output = test.command(&words).output().unwrap();
         let stdout = String::from_utf8(output.stdout).unwrap();
         let stderr = String::from_utf8(output.stderr).unwrap();
         let json: Value =
@@ -487,8 +486,8 @@ fn tries_decide_a_case_that_is_bad_sometimes() {
 
 #[test]
 fn rejects_invalid_input_before_the_search() {
-    let laboratory = Laboratory::with_a_branch();
-    let base = laboratory.git(&["rev-parse", "--short=12", "main~22"]);
+    let test = BisectTest::with_a_branch();
+    let base = test.git(&["rev-parse", "--short=12", "main~22"]);
     let help = format!(
         "neither is an ancestor of the other\nhelp: search from the commit where their branches parted: --good {}",
         base.trim()
@@ -510,7 +509,7 @@ fn rejects_invalid_input_before_the_search() {
         ),
     ];
     for (arguments, why) in rows {
-        let (status, text) = laboratory.bisect(arguments);
+        let (status, text) = test.bisect(arguments);
         assert_eq!(status, Some(2), "{text}");
         assert!(text.contains(why), "{why}\n{text}");
     }
@@ -520,24 +519,24 @@ fn rejects_invalid_input_before_the_search() {
         (&["--git", "nowhere"], "failed to open git repository nowhere: it is not a directory"),
         (&["--git", "."], "failed to open git repository .: fatal: not a git repository"),
     ] {
-        let mut command = laboratory.command(&[&ends, &["--backend", "embedded"][..], arguments].concat());
-        let output = command.env("GIT_CEILING_DIRECTORIES", laboratory.folder.path()).output().unwrap();
+        let mut command = test.command(&[&ends, &["--backend", "embedded"][..], arguments].concat());
+        let output = command.env("GIT_CEILING_DIRECTORIES", test.folder.path()).output().unwrap();
         let stderr = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(2), "{stderr}");
         assert!(stderr.contains(why), "{why}\n{stderr}");
     }
-    let mut without_git = laboratory.command(&[&SEARCH[..], &ENDS].concat());
-    let output = without_git.env("PATH", laboratory.folder.path()).output().unwrap();
+    let mut without_git = test.command(&[&SEARCH[..], &ENDS].concat());
+    let output = without_git.env("PATH", test.folder.path()).output().unwrap();
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert!(stderr.contains("failed to run git: it is not installed"), "{stderr}");
-    assert!(laboratory.builds().is_empty() && !laboratory.folder.path().join("results").exists());
+    assert!(test.builds().is_empty() && !test.folder.path().join("results").exists());
 }
 
 #[test]
 fn names_the_log_if_neither_end_builds() {
-    let laboratory = Laboratory::in_a_row(&[GOOD, BAD]);
+    let test = BisectTest::in_a_row(&[GOOD, BAD]);
     let ends = ["--good", "main~1", "--bad", "main"];
-    let (status, text) = laboratory.bisect(&[&ends[..], &["--kubelet-path", "kubelet"]].concat());
+    let (status, text) = test.bisect(&[&ends[..], &["--kubelet-path", "kubelet"]].concat());
     assert_eq!(status, Some(2), "{text}");
     let reason = "the build wrote no kubelet: kubelet does not exist\nhelp: check --build and --kubelet-path; the output of the builds is in results/";
     assert!(text.contains(reason), "{text}");

@@ -1,4 +1,4 @@
-//! The promises of `guest.md`, each with the test that fails without it.
+//! The promises of `shared-cluster.md`, each with the test that fails without it.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,16 +9,16 @@ use regex::Regex;
 /// Checks that every row of a table with the column `test` names tests, and that each test that the
 /// guide names exists.
 pub fn check(project: &Path) -> Result<(), String> {
-    let guide = fs::read_to_string(project.join("harness/guides/guest.md")).unwrap();
+    let guide = fs::read_to_string(project.join("harness/guides/shared-cluster.md")).unwrap();
     let mut tests = BTreeSet::new();
     ["harness", "cases"].iter().for_each(|dir| add_tests(&project.join(dir), &mut tests));
     let named = named_tests(&guide);
     assert!(named.len() > 15 && tests.len() > 500, "{} of {} tests", named.len(), tests.len());
     if let Some(missing) = named.iter().find(|name| !tests.contains(*name)) {
-        return Err(format!("guest.md names the test {missing}, which does not exist"));
+        return Err(format!("shared-cluster.md names the test {missing}, which does not exist"));
     }
     match rows_without_test(&guide).first() {
-        Some(row) => Err(format!("guest.md makes a promise without a test: {row}")),
+        Some(row) => Err(format!("shared-cluster.md makes a promise without a test: {row}")),
         None => Ok(()),
     }
 }

@@ -1,5 +1,5 @@
-//! Soak of a kept kind cluster: runs of the backend kind on its worker, guests on its control
-//! plane, signals, and collections.
+//! Soak of a kept kind cluster: runs of the backend kind on its worker, others of the backend
+//! existing on its control plane, signals, and collections.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -9,31 +9,31 @@ use rustix::process::Signal;
 use serde_json::json;
 
 use crate::collect;
-use crate::laboratory::{Laboratory, Run};
+use crate::other_objects::OtherObjects;
 use crate::outcome::{Baseline, Counts};
-use crate::plan::{WorkerPlan, round_of_guests};
+use crate::plan::{WorkerPlan, round_of_existing};
 use crate::served::{Place, perform};
-use crate::strangers::Strangers;
+use crate::test_cluster::{Run, TestCluster};
 
-/// Image of the containers of the guests.
-const GUEST_IMAGE: &str = "registry.k8s.io/e2e-test-images/agnhost:2.52";
+/// Image of the containers on the control plane.
+const POD_IMAGE: &str = "registry.k8s.io/e2e-test-images/agnhost:2.52";
 
 /// Runs, interrupts and kills runs until the time is over.
 pub fn soak(seed: u64, length: Duration) {
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    let laboratory = Laboratory::new();
-    laboratory.create();
-    let settings = laboratory.settings();
-    let kubeconfig = laboratory.evictlab(&["cluster", "kubeconfig", &laboratory.cluster]);
-    let control_plane = format!("{}-control-plane", laboratory.cluster);
+    let test_cluster = TestCluster::new();
+    test_cluster.create();
+    let settings = test_cluster.settings();
+    let kubeconfig = test_cluster.evictlab(&["cluster", "kubeconfig", &test_cluster.cluster]);
+    let control_plane = format!("{}-control-plane", test_cluster.cluster);
     // An image that is in every node image; the tag depends on the version.
     let container = json!({"name": "c", "image": pause_image(&control_plane), "imagePullPolicy": "Never"});
-    let strangers =
-        runtime.block_on(Strangers::create(kubeconfig.trim(), &[control_plane.as_str()], &container));
-    let has_guests = load_guest_image(&control_plane);
+    let other_objects =
+        runtime.block_on(OtherObjects::create(kubeconfig.trim(), &[control_plane.as_str()], &container));
+    let has_image = load_image_of_pods(&control_plane);
     let (place, mut counts, baseline) = (Place::new(), Counts::default(), Baseline::read());
     let (mut interrupts, mut kills, mut completed) = (0, 0, 0);
-    let run_duration = duration_of_a_run(&laboratory);
+    let run_duration = duration_of_a_run(&test_cluster);
     println!("a run takes {:.0} s", run_duration.as_secs_f64());
     let began = Instant::now();
     let mut number = 0;
@@ -41,16 +41,16 @@ pub fn soak(seed: u64, length: Duration) {
         number += 1;
         let plan = WorkerPlan::new(seed, number, run_duration);
         println!("round {number}: {plan}");
-        let guests = round_of_guests(seed, number);
-        let guests = if has_guests { guests } else { Vec::new() };
+        let existing = round_of_existing(seed, number);
+        let existing = if has_image { existing } else { Vec::new() };
         let (mut run, ended) = std::thread::scope(|scope| {
             let perform = |(index, action)| {
                 println!("round {number}, {action}");
                 let (place, kubeconfig) = (&place, kubeconfig.trim());
                 scope.spawn(move || perform(place, kubeconfig, action, &format!("{number}-{index}")))
             };
-            let running: Vec<_> = guests.iter().enumerate().map(perform).collect();
-            let run = run_on_worker(&laboratory, &plan);
+            let running: Vec<_> = existing.iter().enumerate().map(perform).collect();
+            let run = run_on_worker(&test_cluster, &plan);
             let ended: Vec<_> = running.into_iter().map(|thread| thread.join().unwrap()).collect();
             (run, ended)
         });
@@ -60,35 +60,35 @@ pub fn soak(seed: u64, length: Duration) {
             Some(RunEnd::Completed) => completed += 1,
             None => panic!("{plan}: {}\n{}", run.wait(), run.output()),
         }
-        for (action, ended) in guests.iter().zip(&ended) {
+        for (action, ended) in existing.iter().zip(&ended) {
             counts.add(action, ended, &baseline, &[]);
         }
-        runtime.block_on(strangers.assert_untouched());
+        runtime.block_on(other_objects.assert_untouched());
     }
-    laboratory.gc();
+    test_cluster.gc();
     collect(&place, kubeconfig.trim());
-    let left = runtime.block_on(leftovers_after_deletion(&strangers));
+    let left = runtime.block_on(leftovers_after_deletion(&other_objects));
     assert!(left.is_empty(), "left in the cluster after gc: {left:?}");
-    assert_eq!(laboratory.settings(), settings, "the kubelet is configured as before");
-    let untouched = runtime.block_on(strangers.assert_untouched());
-    laboratory.evictlab(&["cluster", "delete", &laboratory.cluster]);
-    laboratory.assert_nothing_is_left();
+    assert_eq!(test_cluster.settings(), settings, "the kubelet is configured as before");
+    let untouched = runtime.block_on(other_objects.assert_untouched());
+    test_cluster.evictlab(&["cluster", "delete", &test_cluster.cluster]);
+    test_cluster.assert_nothing_is_left();
     assert!(place.leftovers().is_empty(), "left on this machine: {:?}", place.leftovers());
     counts.print_unexplained();
     println!("{number} rounds on the worker: {completed} completed, {interrupts} interrupts, {kills} kills");
-    println!("guests on the control plane: {counts}");
+    println!("runs on the control plane: {counts}");
     println!("0 objects left, {untouched} objects of others untouched");
 }
 
 /// The API server removes deleted namespaces within seconds.
-async fn leftovers_after_deletion(strangers: &Strangers) -> Vec<String> {
+async fn leftovers_after_deletion(other_objects: &OtherObjects) -> Vec<String> {
     for _ in 0..60 {
-        if strangers.leftovers().await.is_empty() {
+        if other_objects.leftovers().await.is_empty() {
             break;
         }
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
-    strangers.leftovers().await
+    other_objects.leftovers().await
 }
 
 enum RunEnd {
@@ -110,11 +110,11 @@ fn end_of(run: &mut Run, signal: Option<Signal>) -> Option<RunEnd> {
 }
 
 /// Starts a run on the kept cluster, collects beside it, ends it by the signal, and waits for it.
-fn run_on_worker(laboratory: &Laboratory, plan: &WorkerPlan) -> Run {
-    let mut run = laboratory.run_on_kept();
+fn run_on_worker(test_cluster: &TestCluster, plan: &WorkerPlan) -> Run {
+    let mut run = test_cluster.run_on_kept();
     if plan.gc_at < plan.signal_at {
         run.wait_until(plan.gc_at.as_secs_f64());
-        laboratory.gc();
+        test_cluster.gc();
     }
     run.wait_until(plan.signal_at.as_secs_f64());
     if let Some(signal) = plan.signal {
@@ -124,25 +124,25 @@ fn run_on_worker(laboratory: &Laboratory, plan: &WorkerPlan) -> Run {
     run
 }
 
-/// Loads the image of guests into a node. Returns false, and says so, if Docker does not have it.
-fn load_guest_image(node: &str) -> bool {
-    let saved = Command::new("docker").args(["save", GUEST_IMAGE]).output().unwrap();
+/// Loads the image of pods into a node. Returns false, and says so, if Docker does not have it.
+fn load_image_of_pods(node: &str) -> bool {
+    let saved = Command::new("docker").args(["save", POD_IMAGE]).output().unwrap();
     if !saved.status.success() {
-        println!("no guests: Docker does not have {GUEST_IMAGE}");
+        println!("no runs on the control plane: Docker does not have {POD_IMAGE}");
         return false;
     }
     let import = ["exec", "--interactive", node, "ctr", "--namespace", "k8s.io", "images", "import", "-"];
     let mut import =
         Command::new("docker").args(import).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
     import.stdin.take().unwrap().write_all(&saved.stdout).unwrap();
-    assert!(import.wait().unwrap().success(), "{node} does not take {GUEST_IMAGE}");
+    assert!(import.wait().unwrap().success(), "{node} does not take {POD_IMAGE}");
     true
 }
 
 /// Returns the duration of a run, within which the signals are sent.
-fn duration_of_a_run(laboratory: &Laboratory) -> Duration {
+fn duration_of_a_run(test_cluster: &TestCluster) -> Duration {
     let began = Instant::now();
-    let mut run = laboratory.run_on_kept();
+    let mut run = test_cluster.run_on_kept();
     assert!(run.wait().success(), "{}", run.output());
     began.elapsed()
 }

@@ -8,25 +8,25 @@
 
 #![expect(clippy::unwrap_used, reason = "a panic in a test is its report")]
 
-#[path = "../laboratory/mod.rs"]
+#[path = "../test_cluster/mod.rs"]
 #[expect(dead_code, reason = "the test `interrupts` uses the rest")]
-mod laboratory;
+mod test_cluster;
 
 mod kind;
+mod other_objects;
 mod outcome;
 mod plan;
 mod served;
-mod strangers;
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
-use laboratory::environment;
+use other_objects::OtherObjects;
 use outcome::{Baseline, Counts};
 use serde_json::json;
 use served::{Place, Served};
-use strangers::Strangers;
+use test_cluster::environment;
 
 fn main() -> std::process::ExitCode {
     let mut arguments = Arguments::from_args();
@@ -37,7 +37,7 @@ fn main() -> std::process::ExitCode {
             Ok(())
         }),
         soak("served", || Ok(()), soak_served),
-        soak("kind", || laboratory::kubelet().map(drop), kind::soak),
+        soak("kind", || test_cluster::kubelet().map(drop), kind::soak),
     ];
     libtest_mimic::run(&arguments, trials).exit_code()
 }
@@ -66,7 +66,7 @@ fn soak_served(seed: u64, length: Duration) {
     let served = Served::start(&place, seed, &faults);
     let nodes = ["v1-32-worker", "v1-31-worker"];
     let container = json!({"name": "c", "image": "agnhost:2.52", "command": ["sleep", "infinity"]});
-    let strangers = runtime.block_on(Strangers::create(&served.kubeconfig, &nodes, &container));
+    let other_objects = runtime.block_on(OtherObjects::create(&served.kubeconfig, &nodes, &container));
     let began = Instant::now();
     let (mut counts, baseline) = (Counts::default(), Baseline::read());
     let mut number = 0;
@@ -87,14 +87,14 @@ fn soak_served(seed: u64, length: Duration) {
         for (action, ended) in actions.iter().zip(&ended) {
             counts.add(action, ended, &baseline, &faults);
         }
-        runtime.block_on(strangers.assert_untouched());
+        runtime.block_on(other_objects.assert_untouched());
     }
     // Faults of the cluster end before.
     std::thread::sleep(Duration::from_secs(30));
     collect(&place, &served.kubeconfig);
-    let left = runtime.block_on(strangers.leftovers());
+    let left = runtime.block_on(other_objects.leftovers());
     assert!(left.is_empty(), "left in the cluster after gc: {left:?}");
-    let untouched = runtime.block_on(strangers.assert_untouched());
+    let untouched = runtime.block_on(other_objects.assert_untouched());
     served.stop();
     assert!(place.leftovers().is_empty(), "left on this machine: {:?}", place.leftovers());
     counts.print_unexplained();

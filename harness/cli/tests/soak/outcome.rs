@@ -105,7 +105,7 @@ impl Counts {
 
 /// A run at its time limit ends its cases in errors.
 fn is_limited(action: &Action) -> bool {
-    matches!(&action.command, Command::Guest(arguments) if arguments.iter().any(|word| word == "--timeout"))
+    matches!(&action.command, Command::Existing(arguments) if arguments.iter().any(|word| word == "--timeout"))
 }
 
 fn has_fault(action: &Action, ended: &Ended, faults: &[(Instant, &ServerFault)]) -> bool {

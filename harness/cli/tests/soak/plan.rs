@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-/// Cases that a guest of a cluster may run without permission for pressure.
-const GUEST_CASES: [&str; 7] = [
+/// Cases that run on an existing cluster without permission for pressure.
+const SHARED_CLUSTER_CASES: [&str; 7] = [
     "message/ephemeral-resources-are-refused",
     "relatives/graceful-delete",
     "relatives/api-eviction",
@@ -71,7 +71,7 @@ pub struct Stop {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Command {
     /// `run --backend existing` on the served cluster.
-    Guest(Vec<String>),
+    Existing(Vec<String>),
     /// `run --backend embedded`, with a fault in the second part.
     Model(Vec<String>, Option<&'static str>),
     /// `gc --backend existing`; `elsewhere` in another namespace of process IDs.
@@ -90,7 +90,9 @@ impl fmt::Display for Action {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:4.1} s: ", self.start.as_secs_f64())?;
         match &self.command {
-            Command::Guest(arguments) => write!(f, "run as a guest: {}", arguments.join(" "))?,
+            Command::Existing(arguments) => {
+                write!(f, "run on the existing cluster: {}", arguments.join(" "))?
+            }
             Command::Model(arguments, None) => write!(f, "run on the model: {}", arguments.join(" "))?,
             Command::Model(arguments, Some(fault)) => {
                 write!(f, "run on the model: {} with {fault}", arguments.join(" "))?;
@@ -137,20 +139,20 @@ fn run(random: &mut Random) -> Action {
         let arguments = [suite, "--kubelet", kubelet, "--seed", &seed].map(str::to_owned).to_vec();
         return Action { start, command: Command::Model(arguments, fault), stops: stops(random, 6000) };
     }
-    let mut arguments = guest_cases(random);
+    let mut arguments = existing_cases(random);
     match random.below(4) {
         0 => arguments.extend(["--node-selector", "kubernetes.io/hostname=v1-32-worker2"].map(str::to_owned)),
         1 => arguments.push("--allow-disruption".to_owned()),
         2 => arguments.extend(["--timeout", "6s"].map(str::to_owned)),
         _ => {}
     }
-    Action { start, command: Command::Guest(arguments), stops: stops(random, 14_000) }
+    Action { start, command: Command::Existing(arguments), stops: stops(random, 14_000) }
 }
 
-fn guest_cases(random: &mut Random) -> Vec<String> {
-    let mut cases = vec![random.one_of(&GUEST_CASES).to_owned()];
+fn existing_cases(random: &mut Random) -> Vec<String> {
+    let mut cases = vec![random.one_of(&SHARED_CLUSTER_CASES).to_owned()];
     if random.below(2) == 0 {
-        cases.push(random.one_of(&GUEST_CASES).to_owned());
+        cases.push(random.one_of(&SHARED_CLUSTER_CASES).to_owned());
     }
     cases
 }
@@ -182,9 +184,9 @@ impl fmt::Display for WorkerPlan {
     }
 }
 
-/// Returns the actions of guests of a kind cluster in a round, beside a run that starves its
-/// worker: up to two runs on its control plane and two collections at the same time.
-pub fn round_of_guests(seed: u64, number: u64) -> Vec<Action> {
+/// Returns the actions of the backend `existing` on a kind cluster in a round, beside a run that
+/// starves its worker: up to two runs on its control plane and two collections at the same time.
+pub fn round_of_existing(seed: u64, number: u64) -> Vec<Action> {
     let mut random = Random::new(seed, number | 1 << 32);
     let runs = random.below(3);
     let collections = random.below(3);
@@ -195,13 +197,13 @@ pub fn round_of_guests(seed: u64, number: u64) -> Vec<Action> {
 
 fn run_on_control_plane(random: &mut Random) -> Action {
     let start = random.up_to(4000);
-    let mut arguments = guest_cases(random);
+    let mut arguments = existing_cases(random);
     let node = ["--allow-control-plane", "--node-selector", "node-role.kubernetes.io/control-plane"];
     arguments.extend(node.map(str::to_owned));
     if random.below(4) == 0 {
         arguments.extend(["--timeout", "20s"].map(str::to_owned));
     }
-    Action { start, command: Command::Guest(arguments), stops: stops(random, 30_000) }
+    Action { start, command: Command::Existing(arguments), stops: stops(random, 30_000) }
 }
 
 fn collection(random: &mut Random) -> Action {
@@ -265,7 +267,7 @@ pub fn server_faults(seed: u64, length: Duration) -> Vec<ServerFault> {
 
 /// The plan depends on the seed only.
 pub fn assert_replays(seed: u64) {
-    let actions = |seed, number| (round(seed, number), round_of_guests(seed, number));
+    let actions = |seed, number| (round(seed, number), round_of_existing(seed, number));
     let plan = |seed| (0..50).map(|number| actions(seed, number)).collect::<Vec<_>>();
     assert_eq!(plan(seed), plan(seed));
     assert_ne!(plan(seed), plan(seed.wrapping_add(1)));

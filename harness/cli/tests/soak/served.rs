@@ -18,7 +18,8 @@ const MARK: &str = "EVICTLAB_TEST_SOAK";
 /// which a run tries to delete its namespaces.
 const HANG_TIMEOUT: Duration = Duration::from_secs(900);
 
-/// Interval of collections beside a guest: longer than the Lease of a killed run counts.
+/// Interval of collections beside a run on the existing cluster: longer than the Lease of a killed
+/// run counts.
 const COLLECT_INTERVAL: Duration = Duration::from_secs(35);
 
 /// Home, state and temporary files of the processes of a soak.
@@ -168,7 +169,7 @@ fn command(place: &Place, kubeconfig: &str, command: &plan::Command, run_dir: &P
     let evictlab = env!("CARGO_BIN_EXE_evictlab");
     let existing = ["--backend", "existing", "--kubeconfig", kubeconfig];
     match command {
-        plan::Command::Guest(arguments) => {
+        plan::Command::Existing(arguments) => {
             let mut run = place.command(evictlab);
             run.arg("run").args(arguments).args(existing).arg("--output-dir").arg(run_dir);
             run
@@ -201,12 +202,12 @@ fn can_unshare() -> bool {
     })
 }
 
-/// Waits for the end of a process, and collects beside a guest that takes long.
+/// Waits for the end of a process, and collects beside one that takes long.
 fn wait(child: &mut Child, action: &Action, collect: impl Fn()) -> ExitStatus {
     let began = Instant::now();
     let mut collected = began;
     loop {
-        if matches!(action.command, plan::Command::Guest(_)) && collected.elapsed() > COLLECT_INTERVAL {
+        if matches!(action.command, plan::Command::Existing(_)) && collected.elapsed() > COLLECT_INTERVAL {
             collect();
             collected = Instant::now();
         }

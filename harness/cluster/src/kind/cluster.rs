@@ -47,7 +47,7 @@ const NODE_CHECK_INTERVAL: Duration = Duration::from_millis(250);
 const POD_DELETION_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Age of a namespace until which its run may not have created its Lease.
-const GUEST_START: SignedDuration = SignedDuration::from_secs(120);
+const LEASE_CREATION_TIMEOUT: SignedDuration = SignedDuration::from_secs(120);
 
 /// Specification of a cluster to create.
 #[derive(Clone)]
@@ -234,8 +234,8 @@ impl Cluster {
         Ok(())
     }
 
-    /// Deletes the namespaces of a run, or of all runs that are not active guests of the cluster,
-    /// and restores the nodes.
+    /// Deletes the namespaces of a run, or of all runs without a valid Lease, and restores the
+    /// nodes.
     ///
     /// # Errors
     /// A namespace cannot be deleted, or a node cannot be restored.
@@ -284,22 +284,22 @@ impl Cluster {
     }
 }
 
-/// Lists the namespaces of the runs that are not active guests. A run of the backend `existing` on
-/// this cluster has a Lease soon after its namespace; a run of this backend does not, and has lost
-/// its cluster by now.
+/// Lists the namespaces of the runs without a valid Lease. A run of the backend `existing` on this
+/// cluster has a Lease soon after its namespace; a run of this backend has none, and has lost its
+/// cluster by now.
 async fn leftover_namespaces(client: &Client) -> Result<Vec<Namespace>, Box<dyn std::error::Error>> {
-    // Listed before the Leases: a guest that begins later is not in the list.
+    // Listed before the Leases: a run that begins later is not in the list.
     let listed = Namespace::list_with_records(client).await?;
-    let (guests, now) = (active_runs(client).await?, ServerClock::read(client).await?.now());
-    let is_left = |record: &NamespaceRecord| !guests.contains(&record.run) && !may_begin(record, now);
+    let (active, now) = (active_runs(client).await?, ServerClock::read(client).await?.now());
+    let is_left = |record: &NamespaceRecord| !active.contains(&record.run) && !may_begin(record, now);
     Ok(listed.into_iter().filter(|(_, record)| is_left(record)).map(|(namespace, _)| namespace).collect())
 }
 
-/// Returns whether a namespace may be that of a guest that has no Lease yet.
+/// Returns whether a namespace may be that of a run that has no Lease yet.
 fn may_begin(record: &NamespaceRecord, now: Timestamp) -> bool {
     match record.owner.as_ref().filter(|owner| owner.is_local()) {
         Some(owner) => owner.is_alive() && *owner != Owner::current(),
-        None => record.created.is_some_and(|created| now.duration_since(created) < GUEST_START),
+        None => record.created.is_some_and(|created| now.duration_since(created) < LEASE_CREATION_TIMEOUT),
     }
 }
 
@@ -554,22 +554,22 @@ mod tests {
 
     /// A user may run cases with the kubeconfig of a kept cluster.
     #[tokio::test(start_paused = true)]
-    async fn a_clean_up_spares_active_guests() {
+    async fn a_clean_up_spares_runs_with_a_lease() {
         let node = NodeOptions::new("a".to_owned(), "v1.32.13".parse().unwrap());
         let now = Timestamp::now();
         let past = now - SignedDuration::from_secs(600);
         let cluster = evictlab_embedded::Cluster::new(ClusterOptions::new(0, past, vec![node])).unwrap();
         let client = Client::new(cluster.router(), "default");
         let _driver = AbortOnDropHandle::new(tokio::spawn(async move { cluster.drive().await }));
-        create_run(&client, "guest", Some(now)).await;
-        create_run(&client, "dead-guest", Some(past)).await;
+        create_run(&client, "active", Some(now)).await;
+        create_run(&client, "expired", Some(past)).await;
         create_run(&client, "of-the-cluster", None).await;
         tokio::time::sleep(Duration::from_secs(590)).await;
-        // A guest that has no Lease yet.
-        create_run(&client, "new-guest", None).await;
+        // A run that has no Lease yet.
+        create_run(&client, "new", None).await;
         let found = leftover_namespaces(&client).await.unwrap();
         let mut names: Vec<String> = found.into_iter().map(|namespace| namespace.name).collect();
         names.sort();
-        assert_eq!(names, ["evictlab-dead-guest", "evictlab-of-the-cluster"]);
+        assert_eq!(names, ["evictlab-expired", "evictlab-of-the-cluster"]);
     }
 }

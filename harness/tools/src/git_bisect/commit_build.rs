@@ -56,7 +56,7 @@ impl BuildLog {
     /// # Errors
     /// The log cannot be written, or is a symbolic link.
     pub fn open(path: &Path, stop: &CancellationToken) -> io::Result<Option<Self>> {
-        // The run directory may be a stranger's: a link could lead to a file of the user.
+        // The run directory may be another user's: a link could lead to a file of the user.
         let no_link = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
         let file =
             OpenOptions::new().create(true).append(true).read(true).custom_flags(no_link).open(path)?;

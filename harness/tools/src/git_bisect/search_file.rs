@@ -211,7 +211,7 @@ impl SearchFile {
             return Err(not_a_search(format!("{FILE} has version {}, not {VERSION}", found.version)));
         }
         found.version = VERSION;
-        // The directory may be a stranger's, and git reads the ids as arguments.
+        // The directory may be another user's, and git reads the ids as arguments.
         if let Some(other) = found.tested.iter().find(|tested| !is_commit_id(&tested.commit)) {
             return Err(not_a_search(format!("{FILE} has {:?} for the id of a commit", other.commit)));
         }
@@ -291,9 +291,9 @@ mod tests {
             is_local: true,
             is_own: true,
         };
-        let stranger = Owner { started: Some("earlier".to_owned()), ..Owner::current() };
+        let other = Owner { started: Some("earlier".to_owned()), ..Owner::current() };
         let with_owner = |state| {
-            let record = ClusterRecord { owner: stranger.clone(), ..known("dev", "r1").record };
+            let record = ClusterRecord { owner: other.clone(), ..known("dev", "r1").record };
             KnownCluster { state, record, ..known("dev", "r1") }
         };
         for (what, found, expected) in [

@@ -40,7 +40,7 @@ impl Worktree {
     }
 
     /// Returns whether the directory is a worktree that git created here for the repository. The
-    /// run directory may be a stranger's, with a link, or with a repository whose configuration
+    /// run directory may be another user's, with a link, or with a repository whose configuration
     /// names commands.
     fn is_own(&self) -> bool {
         let link = self.path.join(".git");

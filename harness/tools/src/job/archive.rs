@@ -164,7 +164,7 @@ fn list(dir: &Path, below: &Path, depth: usize, files: &mut Vec<PathBuf>) -> io:
 }
 
 /// Extracts the files of an archive. Anything else, such as a link, is an error. The archive may be
-/// a stranger's: the number of files, their sizes and their names are limited.
+/// another user's: the number of files, their sizes and their names are limited.
 fn extract(archive: impl Read, dir: &Path) -> Result<(), ArchiveError> {
     let mut archive = Archive::new(archive.take(MAX_UNPACKED));
     let mut long_name = None;

@@ -22,12 +22,12 @@ const START_TIMEOUT: Duration = Duration::from_secs(120);
 type Snapshot = BTreeMap<String, Value>;
 
 /// Objects of others in a cluster.
-pub struct Strangers {
+pub struct OtherObjects {
     client: Client,
     before: Snapshot,
 }
 
-impl Strangers {
+impl OtherObjects {
     /// Creates namespaces with a Deployment, a pod on each of `nodes`, and a Lease. All pods have
     /// this container.
     pub async fn create(kubeconfig: &str, nodes: &[&str], container: &Value) -> Self {

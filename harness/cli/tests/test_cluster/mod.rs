@@ -14,8 +14,8 @@ use tempfile::TempDir;
 
 /// Label of containers of kind.
 const KIND_LABEL: &str = "io.x-k8s.kind.cluster";
-/// Environment variable that marks the processes of a laboratory.
-const MARK: &str = "EVICTLAB_TEST_LABORATORY";
+/// Environment variable that marks the processes of a test_cluster.
+const MARK: &str = "EVICTLAB_TEST_CLUSTER";
 /// Time that resources of other processes on the machine may remain.
 const LEFTOVER_TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -59,14 +59,14 @@ fn unique(what: &str) -> String {
 }
 
 /// Environment of a cluster.
-pub struct Laboratory {
+pub struct TestCluster {
     /// Name of the cluster.
     pub cluster: String,
     folder: TempDir,
     volumes: BTreeSet<String>,
 }
 
-impl Laboratory {
+impl TestCluster {
     pub fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         for inner in ["home", "tmp"] {
@@ -175,7 +175,7 @@ impl Laboratory {
         lines(&docker(&["ps", "--all", "--filter", &label, "--format", "{{.Names}}"]))
     }
 
-    /// Command lines of the processes of this laboratory, from `/proc` if it exists.
+    /// Command lines of the processes of this test_cluster, from `/proc` if it exists.
     fn processes(&self) -> BTreeSet<String> {
         let mark = format!("{MARK}={}", self.cluster);
         let marked = |pid: &str| -> Option<String> {
@@ -199,7 +199,7 @@ impl Laboratory {
         all.filter(|file| file != "state/.owners.lock").collect()
     }
 
-    /// Resources with the mark or name of this laboratory.
+    /// Resources with the mark or name of this test_cluster.
     fn own(&self) -> BTreeSet<String> {
         [self.containers(), self.processes(), self.files()].into_iter().flatten().collect()
     }
@@ -271,7 +271,7 @@ impl Laboratory {
     }
 }
 
-impl Drop for Laboratory {
+impl Drop for TestCluster {
     fn drop(&mut self) {
         if !std::thread::panicking() {
             return;
