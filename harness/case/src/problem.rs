@@ -67,18 +67,28 @@ impl Mark {
         let at = self.column - 1;
         let first = at.saturating_sub(MAX_LINE / 2).min(count.saturating_sub(MAX_LINE));
         let shown = MAX_LINE.min(count - first);
-        let part: String = self.text.chars().skip(first).take(shown).collect();
+        let part = self.text.chars().skip(first).take(shown);
         let left = if first > 0 { "…" } else { "" };
         let right = if first + shown < count { "…" } else { "" };
         // Tabs are kept, so that the caret is below its character for any tab width.
-        let indent: String = left
-            .chars()
-            .chain(part.chars().take(at - first))
-            .map(|c| if c == '\t' { '\t' } else { ' ' })
-            .collect();
-        let carets = "^".repeat(self.width().min((first + shown).saturating_sub(at)).max(1));
+        let before: String = part.clone().take(at - first).map(escaped).collect();
+        let indent: String =
+            left.chars().chain(before.chars()).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
+        let marked: String = part.clone().skip(at - first).take(self.width()).map(escaped).collect();
+        let carets = "^".repeat(marked.chars().count().max(1));
+        let part: String = part.map(escaped).collect();
         (format!("{left}{part}{right}"), indent + &carets)
     }
+
+    /// Returns whether the line is one of a program or an archive: a reader would not recognize it.
+    fn is_binary(&self) -> bool {
+        self.text.contains('\0')
+    }
+}
+
+/// Returns a character as text, with the code of a control character.
+fn escaped(c: char) -> String {
+    if c.is_control() && c != '\t' { c.escape_unicode().to_string() } else { c.to_string() }
 }
 
 impl SourceSpan {
@@ -97,7 +107,8 @@ impl SourceSpan {
     ///    |       ^^^^ note
     /// ```
     ///
-    /// A long line is cut to about 120 characters around the column.
+    /// A long line is cut to about 120 characters around the column. A line of a binary file is
+    /// left out.
     fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { file, mark, note } = self;
         let Some(mark) = mark else {
@@ -105,6 +116,10 @@ impl SourceSpan {
             return if note.is_empty() { Ok(()) } else { write!(f, "\n      {note}") };
         };
         let Mark { line, column, .. } = mark;
+        if mark.is_binary() {
+            write!(f, "\n --> {file}:{line}:{column}")?;
+            return if note.is_empty() { Ok(()) } else { write!(f, "\n     {note}") };
+        }
         let gutter = " ".repeat(line.to_string().len());
         let (text, carets) = mark.excerpt();
         write!(f, "\n{gutter}--> {file}:{line}:{column}\n{gutter} |\n{line} | {text}\n{gutter} | {carets}")?;
@@ -164,6 +179,20 @@ pub fn nearest<'a>(wrong: &str, candidates: impl IntoIterator<Item = &'a str>) -
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn control_characters_are_escaped_and_binary_lines_left_out() {
+        let rendered = |text: &str, column| {
+            let span = SourceSpan::at("f", text, Position { line: 1, column }, "");
+            Problem { message: String::new(), spans: vec![span] }.to_string()
+        };
+        assert_eq!(
+            rendered("a\u{1b}[2J: b\u{7} c", 8),
+            "\n --> f:1:8\n  |\n1 | a\\u{1b}[2J: b\\u{7} c\n  |             ^^^^^^"
+        );
+        assert_eq!(rendered("caf\u{fffd}: 1", 4), "\n --> f:1:4\n  |\n1 | caf\u{fffd}: 1\n  |    ^");
+        assert_eq!(rendered("\u{7f}ELF\u{2}\0\0", 5), "\n --> f:1:5");
+    }
 
     #[test]
     fn a_long_line_is_cut_around_the_column() {
