@@ -38,7 +38,7 @@ fn values() -> Vec<String> {
         row(ValueError::NoNumber(text("Mi"))),
         row(ValueError::ResizedRequest(text("allocateable"))),
         row(ValueError::Bound(text("~200Mi"))),
-        row(ValueError::Duration { text: text("soon"), why: text("expected number at 0") }),
+        row(ValueError::Duration { text: text("soon"), why: text("expected a number and a unit") }),
         row(ValueError::WholeSeconds(text("500ms"))),
         row(ValueError::Kubelet { text: text("newest"), why: text("unexpected character 'n'") }),
         row(ValueError::Pattern { text: text("("), why: text("unclosed group") }),

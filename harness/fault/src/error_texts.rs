@@ -5,7 +5,7 @@ mod error_row;
 
 use error_row::row;
 
-use crate::{ScriptError, Span, SpanError, parse};
+use crate::{DurationError, ScriptError, Span, SpanError, parse};
 
 #[test]
 fn texts() {
@@ -13,6 +13,11 @@ fn texts() {
         row::<ScriptError>(parse("event-lst: {}").unwrap_err()),
         row::<ScriptError>(parse("faults.yaml").unwrap_err()),
         row::<SpanError>("soon".parse::<Span>().unwrap_err()),
+        row(DurationError::NotADuration),
+        row(DurationError::NoUnit { number: 5 }),
+        row(DurationError::UnknownUnit { number: 5, unit: "x".to_owned() }),
+        row(DurationError::Character(';')),
+        row(DurationError::OutOfRange),
     ];
     insta::assert_snapshot!(rows.concat());
 }

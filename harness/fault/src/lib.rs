@@ -8,6 +8,7 @@
 //! # Ok::<(), evictlab_fault::ScriptError>(())
 //! ```
 
+mod duration_error;
 mod parse;
 mod script;
 mod span;
@@ -15,6 +16,7 @@ mod span;
 #[cfg(test)]
 mod error_texts;
 
+pub use duration_error::{DurationError, parse_duration};
 pub use parse::{ScriptError, parse};
 pub use script::{
     EventDelay, EventSelector, FailedRequests, Fault, FaultTime, SlowRequests, StatsMissing, TimeRange,

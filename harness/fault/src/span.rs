@@ -8,16 +8,19 @@ use std::time::Duration;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, de};
 
+use crate::duration_error::{DurationError, parse_duration};
+
 /// Duration such as `500ms` or `1m 30s`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Span(Duration);
 
 /// Text that is not a duration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{text:?} is not a duration: {problem}; use 500ms, 3s or 1m 30s")]
+#[error("{text:?} is not a duration: {problem}")]
 pub struct SpanError {
     text: String,
-    problem: String,
+    #[source]
+    problem: DurationError,
 }
 
 impl Span {
@@ -37,9 +40,8 @@ impl FromStr for Span {
     type Err = SpanError;
 
     fn from_str(text: &str) -> Result<Self, SpanError> {
-        let invalid =
-            |error: humantime::DurationError| SpanError { text: text.to_owned(), problem: error.to_string() };
-        humantime::parse_duration(text).map(Self).map_err(invalid)
+        let invalid = |problem| SpanError { text: text.to_owned(), problem };
+        parse_duration(text).map(Self).map_err(invalid)
     }
 }
 

@@ -28,8 +28,7 @@ impl FromStr for DurationText {
 
     fn from_str(text: &str) -> Result<Self, ValueError> {
         let error = |why: &str| ValueError::Duration { text: text.to_owned(), why: why.to_owned() };
-        let duration = humantime::parse_duration(text)
-            .map_err(|why| error(why.to_string().lines().next().unwrap_or_default()))?;
+        let duration = evictlab_fault::parse_duration(text).map_err(|why| error(&why.to_string()))?;
         if duration > MAX_DURATION {
             return Err(error("it is longer than 7 days"));
         }

@@ -28,7 +28,7 @@ pub enum ValueError {
     )]
     Bound(String),
     /// Not a duration.
-    #[error("invalid duration {text:?}: {why}; examples: 15s, 500ms, 2m")]
+    #[error("invalid duration {text:?}: {why}")]
     Duration {
         /// The text.
         text: String,

@@ -7,6 +7,7 @@ use std::ops::{Bound, RangeBounds};
 use std::str::FromStr;
 use std::time::Duration;
 
+use evictlab_fault::{DurationError, parse_duration};
 use evictlab_rules::quantity::Quantity;
 
 /// A number of bytes, written as a Kubernetes quantity.
@@ -41,8 +42,8 @@ pub(crate) fn option_args(name: &str, value: &str) -> Vec<String> {
 }
 
 /// Parses a duration such as `30m`.
-pub(crate) fn duration(text: &str) -> Result<Duration, String> {
-    humantime::parse_duration(text).map_err(|error| error.to_string())
+pub(crate) fn duration(text: &str) -> Result<Duration, DurationError> {
+    parse_duration(text)
 }
 
 /// Returns the parser of whole numbers in a range. `clap::value_parser!` reports the errors of
