@@ -296,6 +296,7 @@ fn kubelets() -> Vec<String> {
         row(ResolveError::Docker(no_socket())),
         row(ResolveError::Pull(PullError { image: text(IMAGE), source: docker_api() })),
         row(ResolveError::NoImage { version: kubelet("v1.36.9"), nearest: text("v1.36.2 and v1.35.6") }),
+        row(ResolveError::NoImageOfMinor { minor: 40, known: text("v1.27 to v1.37") }),
         row(ResolveError::NotANodeImage { image: text(IMAGE) }),
         row(ResolveError::NotAKubelet { path: path(), problem: text("exited with 1") }),
         row(ResolveError::VersionMismatch {

@@ -100,7 +100,7 @@ fn rejects_a_directory_with_files() {
 fn rejects_unsupported_cases_and_writes_nothing() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("program"), "not a program").unwrap();
-    let rows: [(&[&str], &str); 10] = [
+    let rows: [(&[&str], &str); 11] = [
         (
             &["limits"],
             " cases, and an export has one\nhelp: name one of\n  limits/checked-with-memory-notifications\n",
@@ -115,6 +115,7 @@ fn rejects_unsupported_cases_and_writes_nothing() {
         ),
         (&["hard-grace", "--kubelet", "v1.31.14", "--kubelet", "v1.36"], "need 2 clusters"),
         (&["hard-grace", "--kubelet", "v1.31.99"], "the closest known versions are v1.31.14"),
+        (&["hard-grace", "--kubelet", "v1.40"], "for kubelet v1.40: images are known for v1."),
         (&["hard-grace", "--kubelet", "mine/node:latest"], "--kubelet v1.32.11=mine/node:latest"),
         (&["hard-grace", "--kubelet", "./program"], "failed to read the version of ./program"),
     ];

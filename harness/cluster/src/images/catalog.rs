@@ -1,6 +1,6 @@
 //! The image catalog `images/images.lock`: full names of node images and case images.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use evictlab_api_types::ImageReference;
@@ -107,6 +107,22 @@ impl ImageCatalog {
         near.into_iter().take(4).map(ToString::to_string).collect::<Vec<_>>().join(", ")
     }
 
+    /// Known minor versions, oldest first, as in `v1.25, v1.27 to v1.37`.
+    pub(crate) fn minors(&self) -> String {
+        let minors: BTreeSet<u32> = self.nodes.keys().map(|version| version.minor).collect();
+        let mut ranges: Vec<(u32, u32)> = Vec::new();
+        for minor in minors {
+            match ranges.last_mut() {
+                Some((_, last)) if *last + 1 == minor => *last = minor,
+                _ => ranges.push((minor, minor)),
+            }
+        }
+        let range = |(first, last): (u32, u32)| {
+            if first == last { format!("v1.{first}") } else { format!("v1.{first} to v1.{last}") }
+        };
+        ranges.into_iter().map(range).collect::<Vec<_>>().join(", ")
+    }
+
     /// Full name of a case image. A name that is not in the catalog is returned unchanged.
     pub fn case_image(&self, name: &str) -> String {
         self.cases.get(name).cloned().unwrap_or_else(|| name.to_owned())
@@ -160,6 +176,15 @@ mod tests {
     fn nearest_versions_are_of_the_same_minor_first() {
         let near = ImageCatalog::load(None).unwrap().nearest(&"v1.31.13".parse().unwrap());
         assert_eq!(near, "v1.31.12, v1.31.14, v1.31.9, v1.31.6");
+    }
+
+    #[test]
+    fn known_minor_versions_are_ranges() {
+        let minors = |versions: &[&str]| {
+            let nodes = versions.iter().map(|version| (version.parse().unwrap(), String::new())).collect();
+            ImageCatalog { nodes, cases: BTreeMap::new() }.minors()
+        };
+        assert_eq!(minors(&["v1.31.4", "v1.27.1", "v1.30.2", "v1.31.0"]), "v1.27, v1.30 to v1.31");
     }
 
     #[test]

@@ -92,7 +92,7 @@ impl Plan<'_> {
                 .releases(minor)
                 .max()
                 .cloned()
-                .ok_or_else(|| self.no_image(&KubeletVersion::from_minor(minor)));
+                .ok_or_else(|| ResolveError::NoImageOfMinor { minor, known: self.catalog.minors() });
         };
         resolver.newest_patch(minor).await
     }

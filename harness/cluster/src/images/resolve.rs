@@ -77,10 +77,7 @@ impl KubeletResolver<'_> {
         let local = self.local_versions().await?.into_iter();
         let local = local.filter(|version| is_release_of(version, minor)).max();
         let found = local.or_else(|| self.catalog.releases(minor).max().cloned());
-        found.ok_or_else(|| {
-            let version = KubeletVersion::from_minor(minor);
-            ResolveError::NoImage { nearest: self.catalog.nearest(&version), version }
-        })
+        found.ok_or_else(|| ResolveError::NoImageOfMinor { minor, known: self.catalog.minors() })
     }
 
     async fn resolve(&self, spec: &KubeletSpec) -> Result<Kubelet, ResolveError> {

@@ -26,6 +26,16 @@ pub enum ResolveError {
         /// Closest known versions.
         nearest: String,
     },
+    /// No node image is known for the minor version.
+    #[error(
+        "failed to find a node image for kubelet v1.{minor}: images are known for {known}\nhelp: name one of these versions, or an image: --kubelet v1.{minor}.0=IMAGE"
+    )]
+    NoImageOfMinor {
+        /// Requested minor version.
+        minor: u32,
+        /// Minor versions with a known image.
+        known: String,
+    },
     /// The image is not a kind node image.
     #[error(
         "failed to read the Kubernetes version of image {image}: it is not a kind node image (no /kind/version)"
