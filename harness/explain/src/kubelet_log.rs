@@ -55,6 +55,13 @@ impl LoggedEviction {
     }
 }
 
+/// Returns the pods of the list in a line, with or without quotes.
+fn pod_list(pairs: &str) -> Vec<String> {
+    let pods = PODS.captures(pairs).map(|found| found["pods"].to_owned()).unwrap_or_default();
+    let names = pods.split([' ', ',']).map(|name| name.trim_matches('"').to_owned());
+    names.filter(|name| !name.is_empty()).collect()
+}
+
 /// The evictions in the kubelet's log.
 #[derive(Default)]
 pub(crate) struct KubeletLog {
@@ -85,15 +92,18 @@ impl KubeletLog {
             OLD_POD.captures_iter(text).map(|found| format!("{}/{}", &found["namespace"], &found["name"]));
         match POD.captures(pairs).map(|found| found["pod"].to_owned()) {
             _ if text.starts_with("pods ranked for eviction") => {
-                let pods = PODS.captures(pairs).map(|found| found["pods"].to_owned()).unwrap_or_default();
-                let names = pods.split([' ', ',']).map(|name| name.trim_matches('"').to_owned());
-                self.ranked = names.filter(|name| !name.is_empty()).chain(old_pods).collect();
+                self.ranked = pod_list(pairs).into_iter().chain(old_pods).collect();
                 self.node = node.map(str::to_owned);
+            }
+            // The evicted pods, before and after their clean-up.
+            _ if text.contains("cleaned up") => {
+                for pod in pod_list(pairs).into_iter().chain(old_pods) {
+                    self.add_evicted(pod, node);
+                }
             }
             pod if text.contains("is evicted successfully") => {
                 let Some(pod) = pod.or_else(|| old_pods.next()) else { return true };
-                let eviction = self.evicted(pod, node);
-                self.evicted.push(eviction);
+                self.add_evicted(pod, node);
             }
             pod if text.contains("failed to evict") => {
                 let Some(pod) = pod.or_else(|| old_pods.next()) else { return true };
@@ -122,6 +132,14 @@ impl KubeletLog {
             _ => {}
         }
         true
+    }
+
+    /// Adds an eviction that the log may state several times.
+    fn add_evicted(&mut self, pod: String, node: Option<&str>) {
+        if !self.evicted.iter().any(|known| known.pod == pod) {
+            let eviction = self.evicted(pod, node);
+            self.evicted.push(eviction);
+        }
     }
 
     /// The last line that states that the node was under pressure.

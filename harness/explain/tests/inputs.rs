@@ -91,7 +91,26 @@ fn logs_of_kubelets_in_every_format_are_explained() {
     };
     let reduced = "I0514 15:24:41.0 1331 eviction_manager.go:383] \"Eviction manager: attempting to reclaim\" resourceName=\"memory\"\nI0514 15:24:41.1 1331 eviction_manager.go:400] \"Eviction manager: able to reduce resource pressure without evicting pods.\" resourceName=\"memory\"\n";
     let shutdown = "I0514 15:24:41.2 1331 nodeshutdown_manager_linux.go:331] \"Shutdown manager killing pod with gracePeriod\" pod=\"shop/web-0\" gracePeriod=30\n";
+    let cleanup = |pods: &str| {
+        format!(
+            "I0514 15:24:42.1 1331 eviction_manager.go:626] \"Eviction manager: pods evicted, waiting for pod to be cleaned up\" pods={pods}\n"
+        )
+    };
+    let cleanup_json = json(
+        "Eviction manager: pods evicted, waiting for pod to be cleaned up",
+        ",\"pods\":[{\"name\":\"etl-0\",\"namespace\":\"batch\"}]",
+    );
+    let old_cleanup = "I0514 15:24:42.1 1331 eviction_manager.go:563] eviction manager: pods web-0_shop(5a8d) evicted, waiting for pod to be cleaned up\n";
     let rows = [
+        (
+            cleanup("[\"shop/web-0\",\"shop/web-1\"]"),
+            "Pod shop/web-1\n  The kubelet evicted the pod, as its log states.",
+            "not find",
+        ),
+        (cleanup("[shop/web-0 shop/web-1]"), "Pod shop/web-1\n  The kubelet evicted the pod", "\""),
+        (cleanup_json.clone(), "Pod batch/etl-0\n  The kubelet evicted the pod, as", "not find"),
+        (old_cleanup.to_owned(), "Pod shop/web-0\n  The kubelet evicted the pod, as", "not find"),
+        (format!("{evicted}{cleanup_json}"), "to reclaim memory", "evicted the pod, as"),
         (evicted.clone(), "Pod batch/etl-0\n  The kubelet evicted the pod to reclaim memory", "not find"),
         (evicted, "It was the first of 2 in the order of eviction", ""),
         (event, "Pod shop/web-0\n  The node was low on memory: 80Mi available", "A pod"),
