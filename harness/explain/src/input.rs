@@ -7,11 +7,12 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use crate::log_line::value_lines;
 use crate::objects::{Event, Node, Pod, qualified};
 use crate::other_causes::NOT_AN_EVICTION;
 use crate::pod_in_line::with_namespace;
 use crate::text_cause::{ATTEMPTED, ApiEviction, EVICTED, REFUSED, cause_in_text};
-use crate::text_input::{TextCause, TextMessage};
+use crate::text_input::{TextCause, TextMessage, read_lines};
 
 /// Maximum number of objects that the description of an input names.
 pub(crate) const MAX_DESCRIBED: usize = 3;
@@ -180,10 +181,17 @@ impl Input {
     ) -> Result<(), InputError> {
         let kind = kind(&object).or(item_kind).unwrap_or_default().to_owned();
         match kind.as_str() {
-            "Event" if is_audit_event(&object) => match eviction_request(&object) {
-                Some(cause) => self.causes.push(cause),
-                None => others.push("an audit event".to_owned()),
+            "Event" if is_audit_event(&object) => match (eviction_request(&object), written_object(object)) {
+                (Some(cause), _) => self.causes.push(cause),
+                (None, Some(written)) => self.add(written, None, others)?,
+                (None, None) => others.push("an audit event".to_owned()),
             },
+            // A resource in the tree of Argo CD, with its health instead of a status.
+            "Pod" if object.get("metadata").is_none() && object.pointer("/health/message").is_some() => {
+                let text = read_lines(value_lines(&object));
+                self.messages.extend(text.messages);
+                self.causes.extend(text.causes);
+            }
             "Event" => self.add_event(object)?,
             "Pod" => self.add_pod(object)?,
             "Node" => self.nodes.push(decode("Node", object)?),
@@ -234,6 +242,33 @@ fn eviction_request(event: &Value) -> Option<TextCause> {
         api_eviction: Some(progress),
         ..TextCause::default()
     })
+}
+
+/// Returns the Event or the Pod that an audit event contains, as a kubelet writes it: the response,
+/// which is complete, or else the request. A patch of a pod's status has no name of its own.
+fn written_object(mut event: Value) -> Option<Value> {
+    let text = |path: &str| event.pointer(path).and_then(Value::as_str).map(str::to_owned);
+    let resource = text("/objectRef/resource")?;
+    let (namespace, name) = (text("/objectRef/namespace"), text("/objectRef/name"));
+    let kind = match resource.as_str() {
+        "events" => "Event",
+        "pods" => "Pod",
+        _ => return None,
+    };
+    let fields = event.as_object_mut()?;
+    let is_object = |value: &Value| self::kind(value).is_none_or(|written| written == kind);
+    let body =
+        ["responseObject", "requestObject"].iter().find_map(|key| fields.remove(*key).filter(is_object));
+    let mut object = body.filter(Value::is_object)?;
+    let fields = object.as_object_mut()?;
+    fields.entry("kind").or_insert_with(|| kind.into());
+    let metadata = fields.entry("metadata").or_insert_with(|| json!({})).as_object_mut()?;
+    for (key, value) in [("namespace", namespace), ("name", name)] {
+        if let Some(value) = value {
+            metadata.entry(key).or_insert_with(|| value.into());
+        }
+    }
+    Some(object)
 }
 
 fn kind(object: &Value) -> Option<&str> {

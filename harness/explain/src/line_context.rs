@@ -33,7 +33,14 @@ static FIELD: LazyLock<Regex> = LazyLock::new(|| {
         .expect("the pattern is valid")
 });
 /// The only words that may precede a message about the pod of the line before.
-const HEADING: [&str; 2] = ["", "message"];
+static HEADING: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new("^(?:status: failed,? )?(?:reason: evicted,? )?(?:message)?$").expect("the pattern is valid")
+});
+/// The time and the author of a chat message, above its text.
+static AUTHOR: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^\[[\d./, :-]+(?: ?[AP]M)?\] \S[^:]*$|^\S.{0,40}\s\d{1,2}:\d{2}(?: ?[AP]M)?$")
+        .expect("the pattern is valid")
+});
 
 /// Several pods in a line.
 static SEVERAL: LazyLock<Regex> = LazyLock::new(|| {
@@ -104,6 +111,10 @@ impl LineContext {
             self.labels = Labels::default();
             return;
         }
+        // The next message of a chat may be about the same pod.
+        if AUTHOR.is_match(line) {
+            return;
+        }
         if OBJECT.is_match(line) {
             self.object = Some(ObjectFields::default());
         } else if let (Some(object), Some(field)) = (&mut self.object, FIELD.captures(line)) {
@@ -126,7 +137,7 @@ impl LineContext {
         }
         let words = before.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
         let object = self.object.as_ref().filter(|_| words == "message").and_then(ObjectFields::pod);
-        object.or_else(|| self.announced.clone()).filter(|_| HEADING.contains(&words.as_str()))
+        object.or_else(|| self.announced.clone()).filter(|_| HEADING.is_match(&words))
     }
 }
 
@@ -180,6 +191,13 @@ mod tests {
         let rows = [
             ("pod `web-0` in ns `shop` was kicked, k9s says:", "\"", Some("shop/web-0")),
             ("Pod shop/web-0:", "Message:  ", Some("shop/web-0")),
+            (
+                "[14.05. 15:24] Ann\npod shop/web-0 is gone:\n[14.05. 15:25] Ann",
+                "Status: Failed, Reason: Evicted, Message: ",
+                Some("shop/web-0"),
+            ),
+            ("pod shop/web-0 is gone:\nBob  3:24 PM", "", Some("shop/web-0")),
+            ("Pod shop/web-0:\n[1] see: a", "", None),
             ("Pod shop/web-0 is gone.", "", None),
             ("pods shop/web-0 and shop/web-1:", "", None),
             ("Pod shop/web-0, shop/web-1:", "", None),

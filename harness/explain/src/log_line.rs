@@ -181,6 +181,10 @@ fn pod_of(fields: &Map<String, Value>) -> Option<String> {
     if let Some(pod) = pod_of_attributes(fields) {
         return Some(pod);
     }
+    // An event of Grafana's agent, or a resource in the tree of Argo CD.
+    if is_pod && let Some(name) = text(fields, &["name"]) {
+        return Some(qualified(text(fields, &["namespace"]).as_deref(), &name));
+    }
     let has_message = ["message", "msg", "log", "note"].iter().any(|key| fields.contains_key(*key));
     let name = text(fields, &["pod", "pod_name", "podName"]).filter(|_| has_message)?;
     let namespace = text(fields, &["namespace", "pod_namespace", "podNamespace", "kube_namespace"]);

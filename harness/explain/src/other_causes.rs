@@ -94,6 +94,8 @@ fn by_oom_kill(status: &PodStatus) -> Option<String> {
 /// component that sent the event, if known.
 pub(crate) fn unknown_eviction(source: Option<&str>, message: &str) -> String {
     let message = message.trim();
+    // The words of Karpenter, in a table without the source.
+    let source = source.or_else(|| message.starts_with("Evicted pod").then_some("karpenter"));
     match source.filter(|source| *source != "kubelet") {
         Some(source) if message.is_empty() => {
             format!("{source} evicted the pod, and the event has no message. {NOT_AN_EVICTION}")

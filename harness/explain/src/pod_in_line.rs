@@ -51,7 +51,7 @@ static MARKED: LazyLock<Regex> =
 /// The cells before a message in a row with the status of a pod, separated by tabs or spaces.
 static STATUS_ROW: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
-        r"^(?:(?<namespace>[a-z0-9][a-z0-9-]*)(?:\t| {2,}))?(?<pod>[a-z0-9][a-z0-9.-]*)(?:\t+| {2,})(?:Failed(?:\t+| {2,}))?Evicted[\t ]*$",
+        r"^(?:(?<namespace>[a-z0-9][a-z0-9-]*)(?:/|\t| {2,}))?(?<pod>[a-z0-9][a-z0-9.-]*)(?:\t+| {2,})(?:Failed(?:\t+| {2,}))?Evicted[\t ]*$",
     )
     .expect("the pattern is valid")
 });
@@ -228,6 +228,7 @@ mod tests {
             ("hey, `web-0` on prod-eu got evicted again", Some("web-0")),
             ("节点 node-7 上的 Pod kafka-2 被驱逐，提示：", Some("kafka-2")),
             ("web-0\tEvicted\t", Some("web-0")),
+            ("shop/web-0\tEvicted\t", Some("shop/web-0")),
             ("shop  web-0  Failed  Evicted  ", Some("shop/web-0")),
             ("pod web-7f in monitoring/alerts", Some("web-7f")),
             ("level=info name=api-1 kind=Pod reason=Evicted msg=", Some("api-1")),

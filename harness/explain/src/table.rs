@@ -9,7 +9,11 @@ pub(crate) struct TableColumns {
     separator: Separator,
     pod: usize,
     namespace: Option<usize>,
+    /// Kind of the object, which is a pod in rows about pods.
+    kind: Option<usize>,
     count: usize,
+    /// Positions of the columns of an aligned table, in characters.
+    starts: Vec<usize>,
 }
 
 /// The text between two cells.
@@ -24,6 +28,7 @@ enum Separator {
 const MAX_HEADER: usize = 1024;
 const POD: [&str; 6] = ["pod", "pod name", "pod_name", "podname", "object", "involvedobject.name"];
 const NAMESPACE: [&str; 3] = ["namespace", "ns", "involvedobject.namespace"];
+const KIND: [&str; 3] = ["kind", "objectkind", "involvedobject.kind"];
 const TEXT: [&str; 4] = ["message", "msg", "reason", "note"];
 /// The pod in a table of pods, or the event, whose name begins with that of the pod.
 const NAME: &str = "name";
@@ -53,15 +58,24 @@ impl TableColumns {
         let column = |names: &[&str]| cells.iter().position(|cell| names.contains(&cell.as_str()));
         column(&TEXT)?;
         // Elsewhere, the name may be that of anything.
-        let pod = column(&POD).or_else(|| column(&[NAME]).filter(|_| is_aligned))?;
-        Some(Self { separator, pod, namespace: column(&NAMESPACE), count: cells.len() })
+        let kind = column(&KIND);
+        let pod = column(&POD).or_else(|| column(&[NAME]).filter(|_| is_aligned || kind.is_some()))?;
+        let starts = if separator == Separator::Spaces { column_starts(line) } else { Vec::new() };
+        Some(Self { separator, pod, namespace: column(&NAMESPACE), kind, count: cells.len(), starts })
     }
 
     /// Returns `namespace/name` or the name of the pod in a row.
     pub(crate) fn pod(&self, line: &str) -> Option<String> {
-        let cells = cells(line, self.separator);
-        // A cell without a value would move those after it.
+        let mut cells = cells(line, self.separator);
+        // A cell without a value moves those after it.
         if self.separator == Separator::Spaces && cells.len() != self.count {
+            cells = self.aligned_cells(line)?;
+        }
+        if self
+            .kind
+            .and_then(|column| cells.get(column))
+            .is_some_and(|kind| !kind.eq_ignore_ascii_case("pod"))
+        {
             return None;
         }
         let pod = cells.get(self.pod)?;
@@ -78,6 +92,33 @@ impl TableColumns {
         (!pod.is_empty() && pod.chars().all(is_of_name))
             .then(|| qualified(namespace.map(String::as_str), pod))
     }
+
+    /// Returns the cells at the positions of the columns; `None` if the name of the pod does not
+    /// begin there.
+    fn aligned_cells(&self, line: &str) -> Option<Vec<String>> {
+        let chars: Vec<char> = line.chars().collect();
+        let start = *self.starts.get(self.pod)?;
+        let begins = start == 0 || chars.get(start - 1)?.is_whitespace();
+        if !begins || chars.get(start)?.is_whitespace() {
+            return None;
+        }
+        let ends = self.starts.iter().skip(1).copied().chain([chars.len()]);
+        let cell = |(start, end): (&usize, usize)| {
+            chars
+                .get(*start..end.min(chars.len()))
+                .map(|cell| cell.iter().collect::<String>().trim().to_owned())
+        };
+        self.starts.iter().zip(ends).map(cell).collect()
+    }
+}
+
+/// Returns the positions of the words of a header with two spaces or more before them.
+fn column_starts(header: &str) -> Vec<usize> {
+    let chars: Vec<char> = header.chars().collect();
+    let is_space = |at: Option<usize>| at.and_then(|at| chars.get(at)).is_none_or(|c| *c == ' ');
+    let is_start =
+        |at: &usize| chars[*at] != ' ' && is_space(at.checked_sub(1)) && is_space(at.checked_sub(2));
+    (0..chars.len()).filter(is_start).collect()
 }
 
 /// Splits a line into its cells, without the space and the quotes around them.
@@ -119,6 +160,18 @@ mod tests {
             ("NAMESPACE  NAME  REASON  MESSAGE", "shop  web-0  Evicted  m", Some("shop/web-0")),
             ("NAME    STATUS   REASON   MESSAGE", "web-0   Failed   Evicted   m", Some("web-0")),
             ("NAME  MESSAGE", "web-0.187a6c7f2d0b1234  m", Some("web-0")),
+            (
+                "GROUP  KIND        NAMESPACE  NAME   STATUS  HEALTH    HOOK  MESSAGE",
+                "       Pod         shop       web-0          Degraded        The node was low",
+                Some("shop/web-0"),
+            ),
+            (
+                "GROUP  KIND        NAMESPACE  NAME   STATUS  HEALTH    HOOK  MESSAGE",
+                "apps   Deployment  shop       web-0  Synced  Degraded        m",
+                None,
+            ),
+            ("Time,Namespace,Name,ObjectKind,Message", "1,shop,web-0,Pod,m", Some("shop/web-0")),
+            ("Time,Namespace,Name,ObjectKind,Message", "1,shop,web-0,Node,m", None),
             // A cell is missing, and a row of another text.
             ("NAMESPACE  NAME  REASON  MESSAGE", "shop  web-0  m", None),
             ("NAME  MESSAGE", "Anna  m", None),

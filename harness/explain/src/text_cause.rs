@@ -62,6 +62,10 @@ static CAUSES: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
             "EvictedByVPA|Pod was evicted by VPA Updater",
             "The Vertical Pod Autoscaler evicted the pod, to start it with other requests.",
         ),
+        (
+            "\"Failed to admit pod to node\"",
+            "The kubelet rejected the pod at admission, because its node was under pressure; the pod never ran there.",
+        ),
         ("pod (?:eviction|evicted) from \\S+ node by \\S*descheduler", "The descheduler evicted the pod."),
         ("deleting pod for node scale down", "The cluster autoscaler evicts the pod, to remove its node."),
         ("violate the pod's disruption budget", REFUSED),

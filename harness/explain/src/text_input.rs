@@ -1,6 +1,7 @@
 //! Text that people copy: output of `kubectl describe` and `kubectl get`, logs, lines from a chat.
 
 use std::collections::{HashMap, HashSet};
+use std::mem::take;
 use std::sync::LazyLock;
 
 use evictlab_rules::message::EvictionMessage;
@@ -38,6 +39,15 @@ static EVENT_ROW: LazyLock<Regex> = LazyLock::new(|| {
 /// Words about the end of a pod.
 static ENDED: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"(?i)\b(?:evicted|kicked|killed|died|crashed|expuls|(?:was|got) (?:removed|terminated))")
+        .expect("the pattern is valid")
+});
+/// Words that state an eviction, and not that there was none.
+static EVICTED: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?i)\b(?:was|were|got|been|is|wurde) (?:again )?evicted\b").expect("the pattern is valid")
+});
+/// The metric of kube-state-metrics for the reason of a pod's status.
+static REASON_METRIC: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r#"\bkube_pod_status_reason\{(?<labels>[^}]*\breason="Evicted"[^}]*)\}(?: =>)? 1\b"#)
         .expect("the pattern is valid")
 });
 /// A row of `kubectl get pods`.
@@ -139,6 +149,8 @@ struct TextReader {
     context: LineContext,
     /// Pods of which sentences before the first message state that they ended.
     ended: HashSet<String>,
+    /// Pods of which sentences or metrics state that they were evicted.
+    evicted: Vec<String>,
 }
 
 /// What a line, or the wrapping around it, states about an event besides its message.
@@ -189,6 +201,11 @@ impl TextReader {
 
     /// Reads a line without an event, a message or a cause.
     fn read_words(&mut self, line: &str) {
+        if EVICTED.is_match(line) {
+            self.evicted.extend(pod_in_line(line));
+        } else if let Some(metric) = REASON_METRIC.captures(line) {
+            self.evicted.extend(pod_in_words(&metric["labels"]));
+        }
         if is_node_pressure(line) {
             self.input.node_pressure.get_or_insert_with(|| words(line));
         } else if self.input.messages.is_empty() && ENDED.is_match(line) {
@@ -225,10 +242,7 @@ impl TextReader {
     }
 
     fn read_pod_row(&mut self, pod: String, status: &str) {
-        let command = match pod.split_once('/') {
-            Some((namespace, name)) => format!("kubectl get pod {name} -n {namespace} -o yaml"),
-            None => format!("kubectl get pod {pod} -o yaml"),
-        };
+        let command = get_pod(&pod);
         let facts = LineFacts { pod: Some(pod), node: None };
         match status {
             "Evicted" => {
@@ -295,8 +309,8 @@ impl TextReader {
     fn finish(mut self) -> TextInput {
         let pressure = self.kubelet.pressure();
         self.input.node_pressure = self.input.node_pressure.or(pressure);
-        let evictions = self.kubelet.evictions().into_iter();
-        let kills = self.kernel.explain().map(TextCause::of_kill);
+        let evictions = take(&mut self.kubelet).evictions().into_iter();
+        let kills = take(&mut self.kernel).explain().map(TextCause::of_kill);
         self.input.causes.extend(evictions.map(|LoggedEviction { pod, node, why, rank }| TextCause {
             pod: Some(pod),
             node,
@@ -306,6 +320,12 @@ impl TextReader {
             ..TextCause::default()
         }));
         self.input.causes.extend(kills);
+        if self.input.is_empty() {
+            for pod in take(&mut self.evicted) {
+                let why = format!("The text states that the pod was evicted, and not why: {}", get_pod(&pod));
+                self.add_row(LineFacts { pod: Some(pod), node: None }, why);
+            }
+        }
         let TextInput { messages, causes, .. } = &mut self.input;
         join_api_evictions(causes);
         keep_most_precise(messages, |message| (&message.pod, message.message.to_string()));
@@ -316,6 +336,14 @@ impl TextReader {
             message.pod = self.ended.into_iter().next();
         }
         self.input
+    }
+}
+
+/// Returns the command that prints a pod.
+fn get_pod(pod: &str) -> String {
+    match pod.split_once('/') {
+        Some((namespace, name)) => format!("kubectl get pod {name} -n {namespace} -o yaml"),
+        None => format!("kubectl get pod {pod} -o yaml"),
     }
 }
 

@@ -688,7 +688,7 @@ fn evictions_by_others_do_not_hide_those_by_the_kubelet() {
             "karpenter evicted the pod",
             "",
         ),
-        ("2m  Normal  Evicted  pod/a  Evicted pod: Drifted".to_owned(), "a\n  The pod was evicted, and the message", ""),
+        ("2m  Normal  Evicted  pod/a  Evicted pod: Drifted".to_owned(), "Pod a\n  karpenter evicted the pod", ""),
         ("Normal EvictedByVPA 10s vpa-updater Pod was evicted by VPA Updater to apply resource recommendation.".to_owned(), "Vertical Pod Autoscaler", ""),
         ("Normal  Descheduled  10s  sigs.k8s.io/descheduler  pod eviction from node-3 node by sigs.k8s.io/descheduler".to_owned(), "A pod\n  The descheduler evicted the pod", ""),
     ];

@@ -370,3 +370,82 @@ fn sessions_with_several_commands_name_a_pod_once() {
     let broken = explained(&format!("kind: Pod\nmetadata:\n  name: a\n b: c\nstatus:\n  message: '{LOW}'\n"));
     assert!(broken.contains("line 4, column 2"), "{broken}");
 }
+
+#[test]
+fn exports_alerts_and_tables_of_other_tools_are_read() {
+    let audit = |resource: &str, object: &str| {
+        format!(
+            "{{\"kind\":\"Event\",\"apiVersion\":\"audit.k8s.io/v1\",\"verb\":\"create\",\"user\":{{\"username\":\"system:node:n1\"}},\"objectRef\":{{\"resource\":\"{resource}\",\"namespace\":\"shop\",\"name\":\"web-0\"}},\"responseStatus\":{{\"code\":200}},{object}}}\n"
+        )
+    };
+    let event = format!(
+        "\"requestObject\":{{\"kind\":\"Event\",\"apiVersion\":\"v1\",\"metadata\":{{\"name\":\"web-0.1\",\"namespace\":\"shop\"}},\"involvedObject\":{{\"kind\":\"Pod\",\"namespace\":\"shop\",\"name\":\"web-0\"}},\"reason\":\"Evicted\",\"message\":\"{LOW}\",\"source\":{{\"component\":\"kubelet\",\"host\":\"n1\"}}}}"
+    );
+    let status = format!(
+        "\"requestObject\":{{\"status\":{{\"phase\":\"Failed\",\"reason\":\"Evicted\",\"message\":\"{LOW}\"}}}}"
+    );
+    let deletion = "\"requestObject\":{\"kind\":\"DeleteOptions\"},\"responseObject\":{\"kind\":\"Status\"}";
+    let low_on_memory = "Pod shop/web-0\n  The node was low on memory: 80Mi available";
+    let not_why = "Pod shop/web-0\n  The text states that the pod was evicted, and not why: kubectl get pod web-0 -n shop -o yaml";
+    let rows = [
+        (audit("events", &event), "Pod shop/web-0 on node n1\n  The node was low on memory", "A pod"),
+        (audit("pods", &status), low_on_memory, "A pod"),
+        (audit("pods", deletion), "found an audit event", "?"),
+        (
+            format!(
+                "2024-05-14T13:24:41Z {{cluster=\"prod\", host=\"n1\"}} {{\"kind\":\"Pod\",\"msg\":\"{LOW}\",\"name\":\"web-0\",\"namespace\":\"shop\",\"reason\":\"Evicted\"}}"
+            ),
+            low_on_memory,
+            "A pod",
+        ),
+        (
+            format!(
+                "{{\"health\":{{\"message\":\"{LOW}\",\"status\":\"Degraded\"}},\"kind\":\"Pod\",\"name\":\"web-0\",\"namespace\":\"shop\",\"version\":\"v1\"}}"
+            ),
+            low_on_memory,
+            "?",
+        ),
+        (
+            format!(
+                "GROUP  KIND        NAMESPACE  NAME   STATUS  HEALTH    HOOK  MESSAGE\n       Pod         shop       web-0          Degraded        {LOW}\n"
+            ),
+            low_on_memory,
+            "A pod",
+        ),
+        (
+            format!("TimeGenerated [UTC],Namespace,Name,ObjectKind,Reason,Message\n1,shop,web-0,Pod,Evicted,\"{LOW}\"\n"),
+            low_on_memory,
+            "A pod",
+        ),
+        (format!("shop/web-0\tEvicted\t{LOW}\n"), low_on_memory, "A pod"),
+        (
+            format!(
+                "[14.05. 15:24] Jana\npod shop/web-0 ist weg:\n[14.05. 15:25] Jana\nStatus: Failed, Reason: Evicted, Message: {LOW}"
+            ),
+            low_on_memory,
+            "A pod",
+        ),
+        (
+            "[FIRING:1] KubePodEvicted (prod shop web-0)\nAnnotations:\n - description = Pod shop/web-0 has been evicted from node node-3.\n".to_owned(),
+            not_why,
+            "",
+        ),
+        (
+            "kube_pod_status_reason{namespace=\"shop\", pod=\"web-0\", reason=\"Evicted\"} 1\nkube_pod_status_reason{namespace=\"shop\", pod=\"web-1\", reason=\"Evicted\"} 0\n".to_owned(),
+            not_why,
+            "web-1",
+        ),
+        ("pod shop/web-0 was not evicted".to_owned(), "failed to find an eviction", ""),
+        (
+            "I0514 15:24:42.0 1331 eviction_manager.go:171] \"Failed to admit pod to node\" pod=\"shop/web-0\" nodeCondition=[\"MemoryPressure\"]".to_owned(),
+            "Pod shop/web-0\n  The kubelet rejected the pod at admission, because its node was under pressure",
+            "",
+        ),
+        (
+            "3m  Normal  Evicted  pod/web-0  Evicted pod: Underutilized".to_owned(),
+            "Pod web-0\n  karpenter evicted the pod, with the message",
+            "kubelet",
+        ),
+    ];
+    assert_explained(&rows);
+}
