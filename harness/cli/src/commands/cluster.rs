@@ -26,7 +26,7 @@ use crate::args::thresholds::ThresholdArgs;
 use crate::args::values::whole_number;
 use crate::failure::Failure;
 use crate::messages::{print_stderr, print_warning};
-use crate::output::{print, print_json, print_table};
+use crate::output::{print, print_json, print_table, stdout_width};
 use evictlab_report::BackendName;
 use evictlab_report::text::count_noun;
 
@@ -307,17 +307,45 @@ async fn list(json: bool, state: &StateDir) -> Result<ExitCode, Failure> {
             ListedCluster::Kind(found) => kind_row(found),
             ListedCluster::Embedded(served) => embedded_row(served),
         });
-        print_table(&format_table(rows))?;
+        print_table(&format_table(rows, stdout_width()))?;
         print(format!("\n{}", count_noun(all.len(), "cluster")))?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn format_table(rows: impl Iterator<Item = [String; 7]>) -> String {
+const COLUMNS: [&str; 7] = ["CLUSTER", "BACKEND", "STATE", "KUBELETS", "CREATED", "OWNER", "CONTAINERS"];
+/// Place of the kubelets in [`COLUMNS`].
+const KUBELETS: usize = 3;
+/// Minimum number of columns of the terminal for kubelets and times.
+const MEDIUM_TERMINAL: u16 = 60;
+/// Minimum number of columns of the terminal for all columns.
+const WIDE_TERMINAL: u16 = 120;
+
+/// Returns the table; on a terminal of this width, with the columns and the kubelets that fit.
+fn format_table(rows: impl Iterator<Item = [String; 7]>, width: Option<u16>) -> String {
+    let (count, kubelets_width) = match width {
+        None => (COLUMNS.len(), usize::MAX),
+        Some(..MEDIUM_TERMINAL) => (KUBELETS, 0),
+        Some(..WIDE_TERMINAL) => (KUBELETS + 2, 22),
+        Some(width) => (COLUMNS.len(), usize::from(width) - 96),
+    };
+    let rows = rows.map(|mut row| {
+        row[KUBELETS] = shortened_list(&row[KUBELETS], kubelets_width);
+        row.into_iter().take(count)
+    });
     let mut table = Table::new();
-    let columns = ["CLUSTER", "BACKEND", "STATE", "KUBELETS", "CREATED", "OWNER", "CONTAINERS"];
-    table.load_style(presets::NOTHING).set_header(columns).add_rows(rows);
+    table.load_style(presets::NOTHING).set_header(&COLUMNS[..count]).add_rows(rows);
     table.trim_fmt()
+}
+
+/// Returns the words of a list that fit into a width, and the number of the others.
+fn shortened_list(list: &str, width: usize) -> String {
+    let words: Vec<&str> = list.split(' ').collect();
+    let shown = |count: usize| match words.len() - count {
+        0 => list.to_owned(),
+        others => format!("{} +{others}", words[..count].join(" ")),
+    };
+    (1..=words.len()).rev().map(shown).find(|text| text.len() <= width).unwrap_or_else(|| shown(1))
 }
 
 fn kind_row(found: &KnownCluster) -> [String; 7] {
@@ -357,4 +385,29 @@ fn time(at: Timestamp) -> String {
 
 fn owner(owner: &Owner) -> String {
     format!("{} on {}", owner.pid, owner.host)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_narrow_terminal_has_fewer_columns_and_kubelets() {
+        let kubelets: Vec<String> = (27..38).map(|minor| format!("v1.{minor}.10")).collect();
+        let row = ["lab", "kind", "live", &kubelets.join(" "), "2026-12-01 00:28:14Z", "7578 on vm", "11"];
+        let rows = [
+            (None, "v1.36.10 v1.37.10", 7),
+            (Some(200), "v1.37.10  2026", 7),
+            (Some(120), "v1.28.10 +9  2026", 7),
+            (Some(80), "v1.27.10 v1.28.10 +9  2026-12-01 00:28:14Z", 5),
+            (Some(40), "live", 3),
+        ];
+        for (width, expected, columns) in rows {
+            let table = format_table([row.map(str::to_owned)].into_iter(), width);
+            let lines: Vec<&str> = table.lines().collect();
+            assert_eq!(lines[0].split_whitespace().count(), columns, "{table}");
+            assert!(lines[1].contains(expected), "{table}");
+            assert!(lines.iter().all(|line| line.len() <= width.map_or(usize::MAX, usize::from)), "{table}");
+        }
+    }
 }
