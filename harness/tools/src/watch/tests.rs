@@ -516,6 +516,48 @@ fn redraws_the_table_below_the_log() {
 }
 
 #[test]
+fn the_end_removes_the_keys_and_keeps_the_table() {
+    let fixture = Fixture::new().memory("hog", 300, 20);
+    let options = ViewOptions { terminal: TerminalCaps { live: true, color: false }, ..plain(5) };
+    let size = || Some((terminal_size::Width(100), terminal_size::Height(20)));
+    let mut state = WatchState::default();
+    fixture.apply(&mut state, 0);
+    let rows = |is_finished: bool| -> Vec<String> {
+        let mut out = Vec::new();
+        let mut watch_view = WatchView::new(&mut out, size, options.clone());
+        watch_view.enable_keys();
+        watch_view.start(&state, at(0)).unwrap();
+        if is_finished {
+            watch_view.finish(&state, at(0)).unwrap();
+        }
+        drop(watch_view);
+        let mut terminal = vt100::Parser::new(20, 100, 0);
+        terminal.process(String::from_utf8(out).unwrap().replace('\n', "\r\n").as_bytes());
+        let rows = terminal.screen().rows(0, 100).map(|row| row.trim_end().to_owned());
+        rows.filter(|row| !row.is_empty()).collect()
+    };
+    let (running, finished) = (rows(false), rows(true));
+    assert_eq!(running.last().unwrap(), "↑ ↓ node   Enter its pods   s S signal   q quit");
+    assert_eq!(finished, running[..running.len() - 1]);
+}
+
+#[test]
+fn a_narrow_terminal_has_the_key_that_quits_and_marks_a_shortened_warning() {
+    let mut state = WatchState::default();
+    state.apply(Fixture { disables_others: false, ..Fixture::new() }.current_view(), START);
+    let focus = Focus { has_keys: true, ..Focus::default() };
+    let lines = |columns, rows| -> Vec<String> {
+        let lines = frame(&state, &plain(1), &focus, Viewport { columns, ..wide(rows) }, START);
+        lines.iter().map(|line| line.text(false).trim_end().to_owned()).collect()
+    };
+    assert_eq!(lines(39, 24).last().unwrap(), "↑ ↓ node   Enter its pods   q quit");
+    assert_eq!(lines(5, 24).last().unwrap(), "q quit");
+    let shortened = lines(39, 12);
+    assert!(shortened[2].ends_with(" …") && !shortened[1].ends_with('…'), "{shortened:?}");
+    assert!(!lines(39, 24).concat().contains('…'));
+}
+
+#[test]
 fn the_table_is_redrawn_after_the_clock_was_set_back() {
     let mut fixture = Fixture::new().memory("hog", 300, 20);
     let options = ViewOptions { terminal: TerminalCaps { live: true, color: false }, ..plain(5) };

@@ -58,6 +58,16 @@ impl<W: Write> WatchView<W> {
         self.draw("", state, now)
     }
 
+    /// Removes the line with the keys: the table remains as it is.
+    pub(super) fn finish(&mut self, state: &WatchState, now: Timestamp) -> io::Result<()> {
+        if !self.focus.has_keys {
+            return Ok(());
+        }
+        self.focus.has_keys = false;
+        self.drawn = None;
+        self.draw("", state, now)
+    }
+
     /// Prints the state of nodes once.
     ///
     /// # Errors
@@ -155,7 +165,7 @@ pub(super) fn frame(
 ) -> Vec<Line> {
     // One line for the title, one for the cursor.
     let room = rows.saturating_sub(2);
-    let help = (focus.has_keys && room > MIN_ROOM_FOR_HELP).then(|| keys_help(focus));
+    let help = (focus.has_keys && room > MIN_ROOM_FOR_HELP).then(|| keys_help(focus, columns));
     let room = room - usize::from(help.is_some());
     let selected = focus.node.as_ref().and_then(|node| state.nodes.get(node));
     let (mut lines, hidden) = match selected {
@@ -174,14 +184,17 @@ pub(super) fn frame(
 /// Minimum number of lines of nodes and pods above the line with the keys.
 const MIN_ROOM_FOR_HELP: usize = 3;
 
-fn keys_help(focus: &Focus) -> Line {
-    let text = match (focus.is_open, &focus.node) {
-        (true, _) => "↑ ↓ pod   Esc all nodes   s S signal   q quit",
-        (false, Some(_)) => "↑ ↓ node   Enter its pods   Esc nearest to a threshold   s S signal   q quit",
-        (false, None) => "↑ ↓ node   Enter its pods   s S signal   q quit",
+/// Returns the keys that fit into a width, and the one that quits.
+fn keys_help(focus: &Focus, columns: usize) -> Line {
+    let keys: &[&str] = match (focus.is_open, &focus.node) {
+        (true, _) => &["↑ ↓ pod", "Esc all nodes", "s S signal"],
+        (false, Some(_)) => &["↑ ↓ node", "Enter its pods", "Esc nearest to a threshold", "s S signal"],
+        (false, None) => &["↑ ↓ node", "Enter its pods", "s S signal"],
     };
+    let text = |count: usize| [&keys[..count], &["q quit"]].concat().join("   ");
+    let text = (0..=keys.len()).rev().map(text).find(|text| text.chars().count() <= columns);
     let mut line = Line::default();
-    line.push(text, Style::Dim);
+    line.push(text.as_deref().unwrap_or("q quit"), Style::Dim);
     line
 }
 
@@ -225,7 +238,12 @@ fn nearest_list(
 ) -> (Vec<Line>, usize) {
     let wrapped = |line: &Line| line.wrapped(columns, WARNING_INDENT);
     let mut lines: Vec<Line> = warnings(state).iter().flat_map(wrapped).collect();
-    lines.truncate(room / 4);
+    if lines.len() > room / 4 {
+        lines.truncate(room / 4);
+        if let Some(last) = lines.last_mut() {
+            last.push(" …", Style::Dim);
+        }
+    }
     let widths = ColumnWidths::of(state);
     let mut shown: Vec<&NodeView> = state.nodes.values().collect();
     let nodes = room - lines.len();

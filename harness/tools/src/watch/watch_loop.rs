@@ -80,6 +80,16 @@ impl WatchLoop<'_> {
     pub(super) async fn run<W: Write>(
         mut self,
         view: &mut WatchView<W>,
+        results: Receiver<QueryResult>,
+        stop: &CancellationToken,
+    ) -> io::Result<()> {
+        self.show_changes(view, results, stop).await?;
+        view.finish(&self.state, Timestamp::now())
+    }
+
+    async fn show_changes<W: Write>(
+        &mut self,
+        view: &mut WatchView<W>,
         mut results: Receiver<QueryResult>,
         stop: &CancellationToken,
     ) -> io::Result<()> {
