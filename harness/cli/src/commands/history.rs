@@ -67,7 +67,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
             let dirs = args.dirs.iter().map(|dir| dir.display().to_string());
             let words: Vec<String> =
                 ["evictlab", "history"].map(str::to_owned).into_iter().chain(dirs).collect();
-            print(format!("\nAs a page: {} --output history.html", shell_quote(&words)))?;
+            print_markdown(&format!("\nAs a page: `{} --output history.html`", shell_quote(&words)))?;
         }
     }
     let is_worse = history.series.iter().any(|series| series.change.is_worse());

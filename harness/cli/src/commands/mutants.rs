@@ -18,7 +18,7 @@ use crate::args::selection::SourceArgs;
 use crate::args::values::whole_number;
 use crate::execute::{exit_on_interrupt, run_directory};
 use crate::failure::Failure;
-use crate::output::{print, print_json};
+use crate::output::{print, print_json, print_markdown};
 
 /// Test the cases on simulated kubelets that have a defect
 ///
@@ -134,7 +134,7 @@ fn run_matrix(args: &RunArgs) -> Result<ExitCode, Failure> {
     if args.json {
         print(&json)?
     } else {
-        print(format!("{}\n\nMatrix: {}", mutants::summary(&matrix), page.display()))?
+        print_markdown(&format!("{}\n\nMatrix: {}", mutants::summary(&matrix), page.display()))?
     }
     // A selection of defects cannot show that a case kills none.
     let is_complete = if all { matrix.is_complete() } else { matrix.survivors().next().is_none() };

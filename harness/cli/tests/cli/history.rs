@@ -42,7 +42,7 @@ fn shows_newly_failing_cases() {
         "{table}"
     );
     assert!(table.contains("1 other did not change or fail."), "{table}");
-    assert!(table.ends_with("\nAs a page: evictlab history nightly --output history.html\n"), "{table}");
+    assert!(table.ends_with("\nAs a page: `evictlab history nightly --output history.html`\n"), "{table}");
     assert_eq!(evictlab(&folder, &["history", "nightly", "--exit-code"]).status.code(), Some(1));
     let good = ["history", "nightly/1", "nightly/2", "--exit-code"];
     assert_eq!(evictlab(&folder, &good).status.code(), Some(0));

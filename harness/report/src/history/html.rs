@@ -5,16 +5,18 @@ use maud::{Markup, html};
 use super::markdown::{describe, pass_rate, seconds};
 use super::series::{History, PastResult, Series};
 use crate::page::{html_document, search_field};
-use crate::symbols::symbol;
+use crate::symbols::{legend, symbol};
 
 const HISTORY_STYLE: &str = include_str!("style.css");
 
 /// Renders a history as a self-contained HTML page.
 pub fn history_page(history: &History) -> String {
+    let outcomes = || history.series.iter().flat_map(|series| &series.outcomes);
+    let legend = legend(|found| outcomes().any(|outcome| symbol(outcome.verdict) == found)).replace('`', "");
     let body = html! {
         header {
             h1 { "History of " (history.runs) " runs" }
-            p { "The newest " (history.recent) " of each case compared with those before. Each square is an execution, oldest first." }
+            p { "The newest " (history.recent) " of each case compared with those before. Each symbol is an execution, oldest first: " (legend) "." }
         }
         main #main {
             (search_field("cases and changes"))
@@ -32,7 +34,10 @@ pub fn history_page(history: &History) -> String {
 fn row(history: &History, series: &Series) -> Markup {
     html! {
         tr.item {
-            th scope="row" { (series.case) }
+            // A long name is broken after the suite.
+            th scope="row" {
+                @for part in series.case.split_inclusive('/') { (part) wbr; }
+            }
             td { (history.kubelet(series)) }
             td { (pass_rate(series)) }
             td.runs { @for outcome in &series.outcomes { (square(outcome)) } }
@@ -76,6 +81,10 @@ mod tests {
         };
         let page = history_page(&History { runs: 2, recent: 1, series: vec![series] });
         assert!(page.contains("<span class=\"failed\"") && page.contains("newly failing, 1 time"), "{page}");
+        assert!(
+            page.contains("oldest first: . passed, F failed.") && page.contains("message/<wbr>a"),
+            "{page}"
+        );
         assert_eq!((page.matches("<script").count(), page.matches("&lt;script&gt;").count()), (1, 2));
     }
 }

@@ -10,6 +10,8 @@ use regex::Regex;
 static BARE_URL: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"https://[^\s,<>]*[\w/]").expect("the pattern is valid"));
 
+const WIDE: &str = "<div class=\"wide\" role=\"region\" aria-label=\"Table\" tabindex=\"0\">";
+
 /// Renders Markdown. HTML in it is escaped, only `https:` and anchors are links, and images are
 /// left out: the text may come from a pod.
 pub(super) fn render(markdown: &str) -> Markup {
@@ -29,6 +31,9 @@ pub(super) fn render(markdown: &str) -> Markup {
         Event::Start(Tag::Link { dest_url, .. }) if !is_safe(&dest_url) => {
             vec![Event::Start(unlinked())]
         }
+        // A wide table scrolls, and not the page.
+        Event::Start(Tag::Table(_)) => vec![Event::Html(WIDE.into()), event],
+        Event::End(TagEnd::Table) => vec![event, Event::Html("</div>\n".into())],
         other => vec![other],
     };
     let mut page = String::new();
@@ -105,6 +110,13 @@ mod tests {
         let page = render("```diff\n a\n-<b>\n+c\n```\n\n```text\n-d\n```\n").into_string();
         assert!(page.contains(" a\n<del>-&lt;b&gt;</del><ins>+c</ins>"), "{page}");
         assert!(page.contains(">-d\n<") && !page.contains("<b>"), "{page}");
+    }
+
+    #[test]
+    fn tables_scroll() {
+        let page = render("| a | b |\n|---|---|\n| <i> | d |\n\nend").into_string();
+        assert!(page.starts_with("<div class=\"wide\"") && page.contains("tabindex=\"0\"><table>"), "{page}");
+        assert!(page.contains("</table>\n</div>\n<p>end") && page.contains("&lt;i&gt;"), "{page}");
     }
 
     #[test]

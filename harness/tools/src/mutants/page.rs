@@ -1,5 +1,6 @@
 //! The matrix as one HTML file.
 
+use evictlab_report::text::count_noun;
 use evictlab_report::{html_document, search_field};
 use maud::{Markup, html};
 
@@ -26,7 +27,7 @@ pub fn page(matrix: &Matrix) -> String {
     let body = html! {
         header { h1 { "Mutants killed by cases" } }
         main #main {
-        p { (dead.len()) " of " (matrix.mutants.len()) " mutants killed, by " (cases.len()) " cases" }
+        p { (dead.len()) " of " (matrix.mutants.len()) " mutants killed, by " (count_noun(cases.len(), "case")) }
         @if !matrix.full { p { "The cases of a mutant end with its first kill: empty cells were not run." } }
         p { "× killed the mutant, · passed, ? neither" }
         (search_field("mutants"))
@@ -94,6 +95,7 @@ mod tests {
         let page = page(&matrix());
         let place = |text: &str| page.find(text).unwrap_or_else(|| panic!("{text} is missing: {page}"));
         assert!(place(">alive<") < place(">killed<"));
+        assert!(page.contains(" mutants killed, by 3 cases<"), "{page}");
         assert!(page.contains("title=\"failed: why\"") && page.contains("title=\"inconclusive: why\""));
         assert!(
             !page.contains("src=") && !page.contains("href=\"http") && page.matches("<script").count() == 1

@@ -68,7 +68,7 @@ fn write(matrix: &Matrix, text: &mut String) -> std::fmt::Result {
     let killed = matrix.mutants.len() - survivors.len();
     let ran = matrix.cases.iter().filter(|case| case.ran).count();
     let with_kills = matrix.cases.iter().filter(|case| case.kills > 0).count();
-    writeln!(
+    write!(
         text,
         "\n{killed} of {} mutants killed; {with_kills} of {ran} cases kill a mutant",
         matrix.mutants.len()
