@@ -240,8 +240,10 @@ fn nearest_list(
     let mut lines: Vec<Line> = warnings(state).iter().flat_map(wrapped).collect();
     if lines.len() > room / 4 {
         lines.truncate(room / 4);
-        if let Some(last) = lines.last_mut() {
-            last.push(" …", Style::Dim);
+        if let Some(last) = lines.pop() {
+            let mut last = last.cut(columns.saturating_sub(1));
+            last.push("…", Style::Dim);
+            lines.push(last);
         }
     }
     let widths = ColumnWidths::of(state);
