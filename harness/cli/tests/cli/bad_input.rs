@@ -90,7 +90,7 @@ fn rejects_invalid_arguments_before_any_request() {
         (&["run", "--kubelet", "./folder"], "./folder: it is a directory"),
         (&["run", "--kubelet", "v1.32.13=./nothing"], "./nothing: the file does not exist"),
         (&["run", "--node-image", "v1.32.13"], "expected VERSION=IMAGE"),
-        (&["run", "--timeout", "5parsecs"], "unknown time unit"),
+        (&["run", "--timeout", "5parsecs"], "`parsecs` is not a unit of time: write 5s, 5m or 5h"),
         (&["run", "--name", "../x"], "failed to parse cluster name \"../x\""),
         (&["cluster", "create", "--name", "Bad Name"], "failed to parse cluster name \"Bad Name\""),
         (&["cluster", "create", "--name", &long], "at most 45"),

@@ -27,6 +27,7 @@ const CAUSES: [(&str, &[&str]); 6] = [
             "ShardError",
             "UnknownDefectError",
             "ScriptError",
+            "DurationError",
             "SpanError",
             "VersionError",
             "CgroupVersionError",
