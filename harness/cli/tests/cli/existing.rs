@@ -516,6 +516,8 @@ fn an_interrupt_does_not_wait_for_requests_without_an_answer() {
 fn the_api_server_guards_the_namespaces_of_cases() {
     let cluster = ServedCluster::new();
     let (mut run, _) = cluster.start_until("run", &[DELETION], "\"observe\"");
+    // On a busy machine, the case would end before its namespace has all pods of the quota.
+    kill_process(Pid::from_child(&run), Signal::STOP).unwrap();
     let (refusal, pods) = cluster.block_on(async |client| {
         let label = kube::api::ListParams::default().labels("evictlab.dev/run");
         let namespaces = Api::<Namespace>::all(client.clone()).list(&label).await.unwrap().items;
@@ -559,6 +561,7 @@ fn the_api_server_guards_the_namespaces_of_cases() {
         assert!(limits.iter().all(|limits| limits.contains_key("memory")), "{limits:?}");
         assert!(limits.iter().any(|limits| limits.contains_key("ephemeral-storage")), "{limits:?}");
     }
+    kill_process(Pid::from_child(&run), Signal::CONT).unwrap();
     kill_process(Pid::from_child(&run), Signal::INT).unwrap();
     run.wait().unwrap();
     assert!(cluster.gc().starts_with("0 namespaces removed from "), "it was not swept");
