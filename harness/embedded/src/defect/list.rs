@@ -211,6 +211,7 @@ defects! {
         ContainerfsBytesActAtOnce since 29 = "The copy of a soft threshold for containerfs.available acts without its grace period.",
         ContainerfsInodesActAtOnce since 29 = "The copy of a soft threshold for containerfs.inodesFree acts without its grace period.",
         NodefsDefaultHalved = "The default threshold on nodefs.available is 5 %.",
+        SoftReservesCapacity = "A soft threshold reduces what is allocatable to pods like a hard one.",
     }
     Conditions {
         MemoryPressureMissing = "The node does not report MemoryPressure.",
@@ -359,6 +360,7 @@ defects! {
         MetricAgeOfFirst = "kubelet_eviction_stats_age_seconds counts only the threshold that decides.",
         MetricAllocatableIsMemory = "kubelet_evictions counts evictions for allocatable memory under memory.available.",
         MetricOmitsTimedOut = "kubelet_evictions does not count evictions whose pods did not end in time.",
+        MetricOmitsSoft = "kubelet_evictions does not count evictions by soft thresholds.",
     }
     Events {
         EvictedEventMissing = "The Evicted event is missing.",
@@ -378,6 +380,7 @@ defects! {
         KillAwaitedForGrace = "The kubelet waits for the end of an evicted pod no longer than its grace period.",
         ExceededGraceWithoutEvent = "A pod that does not end in time causes no event.",
         ActiveDeadlineWithoutEvent = "The end of a pod by its activeDeadlineSeconds causes no event.",
+        FailedHookWithoutEvent = "A preStop hook that fails causes no event.",
     }
     Status {
         StatusReasonMissing = "An evicted pod has no reason.",
@@ -400,6 +403,10 @@ defects! {
         StatusInitWaitingLost = "An init container that never started has the end ContainerStatusUnknown.",
         ActiveDeadlineIgnored = "activeDeadlineSeconds is not enforced.",
         ActiveDeadlineIsEviction = "A pod that was active for longer than activeDeadlineSeconds has the reason Evicted.",
+        StatusContainersReadyStays = "The condition ContainersReady of an evicted pod stays True.",
+        StatusSandboxReadyStays since 29 = "The condition PodReadyToStartContainers of an evicted pod stays True.",
+        StatusContainerIdLost = "The end of a container is reported without the container's ID.",
+        StatusStartIsEnd = "The start of a container that has ended is reported with the time of its end.",
     }
     Disruption {
         DisruptionMissing = "A pod evicted under pressure has no condition DisruptionTarget.",
@@ -409,6 +416,7 @@ defects! {
         DisruptionReasonDiffers = "The condition DisruptionTarget has the reason EvictionByKubelet.",
         DisruptionWithoutMessage = "The condition DisruptionTarget has no message.",
         DisruptionOnDeletion = "A deleted pod gets the condition DisruptionTarget from the kubelet.",
+        DisruptionMissingOnSoft = "A pod evicted by a soft threshold has no condition DisruptionTarget.",
     }
     Oom {
         OomGuaranteedDiffers = "The oom_score_adj of Guaranteed pods is -998.",
@@ -476,6 +484,7 @@ defects! {
         SummaryNodeCountsRunnable = "The process count of the node is that of the tasks that run at the moment.",
         SummaryCountsDescriptors since 31 = "The process count of a pod is that of its file descriptors.",
         SummaryRssIsWorkingSet = "The RSS in the Summary is the working set.",
+        SummaryUsageIsWorkingSet = "The memory usage of containers in the Summary is their working set.",
     }
     Notifier {
         NotifierMissing = "The kubelet does not register for memory notifications.",

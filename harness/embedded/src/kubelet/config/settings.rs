@@ -99,9 +99,13 @@ impl Settings {
         let config: ThresholdConfig = serde_json::from_value(Value::Object(all.clone()))
             .map_err(|error| ConfigError::Decode(format!("json: {error}")))?;
         let hard = ThresholdConfig { eviction_hard: config.eviction_hard.clone(), ..Default::default() };
-        let hard_thresholds =
+        let mut hard_thresholds =
             parse_threshold_config_of(&identity.version, &hard).map_err(ConfigError::HardThresholds)?;
         let mut thresholds = parse_threshold_config_of(&identity.version, &config)?;
+        if identity.options.defects.has(Defect::SoftReservesCapacity) {
+            let is_soft = |threshold: &&Threshold| threshold.grace.is_some();
+            hard_thresholds.extend(thresholds.iter().filter(is_soft).cloned());
+        }
         if identity.options.defects.has(Defect::HundredPercentMet) {
             thresholds.extend(hundred_percent(&config));
         }
@@ -177,7 +181,7 @@ impl Settings {
             "ephemeral-storage" => Signal::NodefsAvailable,
             _ => return reserved,
         };
-        let hard = self.hard_thresholds.iter().find(|threshold| threshold.signal == signal);
+        let hard = self.hard_thresholds.iter().rfind(|threshold| threshold.signal == signal);
         let capacity = Quantity::from_bytes(i64::try_from(capacity).unwrap_or(i64::MAX));
         match hard.and_then(|threshold| threshold.value.resolve(Some(&capacity))) {
             Some(hard) => reserved + &hard,

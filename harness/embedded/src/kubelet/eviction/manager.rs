@@ -67,6 +67,8 @@ pub(crate) struct Victim {
     pub grace: i64,
     /// True if the pod gets the condition `DisruptionTarget`.
     pub disruption: bool,
+    /// True if the threshold has a grace period.
+    pub is_soft: bool,
     /// Signal or limit that `kubelet_evictions` counts.
     pub signal: &'static str,
 }
@@ -480,6 +482,9 @@ impl Manager {
         candidate: &EvictionCandidate<'_>,
     ) -> Victim {
         let (defects, resource) = (&self.settings.defects, pressure.resource());
+        let is_soft = pressure.thresholds.first().is_some_and(|threshold| threshold.grace.is_some());
+        let lacks_disruption =
+            defects.has(Defect::DisruptionMissing) || is_soft && defects.has(Defect::DisruptionMissingOnSoft);
         let stated = RankedPod { pod: candidate.stated.unwrap_or(ranked.pod), stats: ranked.stats };
         let EvictionTexts { message, annotations } =
             eviction_texts(&self.version, &stated, resource, self.clause(pressure), defects);
@@ -488,7 +493,8 @@ impl Manager {
             message,
             annotations,
             grace: self.grace(pressure.thresholds.first(), candidate.grace),
-            disruption: self.settings.gates.disruption_conditions && !defects.has(Defect::DisruptionMissing),
+            disruption: self.settings.gates.disruption_conditions && !lacks_disruption,
+            is_soft,
             signal: match pressure.signal() {
                 _ if defects.has(Defect::MetricSignalIsMemory) => Signal::MemoryAvailable,
                 Signal::AllocatableMemoryAvailable if defects.has(Defect::MetricAllocatableIsMemory) => {
@@ -575,6 +581,7 @@ impl Manager {
             annotations: self.has(Defect::AnnotationsOnLimits).then(annotations),
             grace: self.limit_grace(message, candidate.grace),
             disruption: self.has(Defect::DisruptionOnLimits),
+            is_soft: false,
             signal: if self.has(Defect::MetricLimitIsPod) {
                 "ephemeralpodfs.limit"
             } else {

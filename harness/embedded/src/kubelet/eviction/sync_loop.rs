@@ -90,6 +90,7 @@ impl Kubelet {
         let times = match () {
             () if self.has(Defect::MetricMissing) => 0,
             () if self.has(Defect::MetricOmitsTimedOut) && !in_time => 0,
+            () if self.has(Defect::MetricOmitsSoft) && now.victim.is_soft => 0,
             () if self.has(Defect::MetricDoubled) => 2,
             () => 1,
         };

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::spec::{Container, ContainerIndex};
 use super::worker::{PostStart, Step, Stop, StopCause, StopOrder, Worker};
 use crate::context::SimContext;
+use crate::defect::Defect;
 use crate::kubelet::event::PodEvent;
 use crate::kubelet::state::Kubelet;
 use crate::machine::{ContainerId, ExecId, ExecResult, Machine};
@@ -191,6 +192,9 @@ impl Kubelet {
     }
 
     fn record_failed_pre_stop(&mut self, worker: &Worker, place: ContainerIndex, ctx: &mut SimContext) {
+        if self.has(Defect::FailedHookWithoutEvent) {
+            return;
+        }
         let event = EventBody::warning("FailedPreStopHook", "PreStopHook failed");
         self.record_container_event(worker, place, event, ctx);
     }

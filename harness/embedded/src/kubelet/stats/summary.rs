@@ -283,6 +283,9 @@ impl<'a> SummaryBuilder<'a> {
                 if self.kubelet.has(Defect::SummaryCountsCache) {
                     memory.working_set_bytes = memory.usage_bytes;
                 }
+                if self.kubelet.has(Defect::SummaryUsageIsWorkingSet) {
+                    memory.usage_bytes = memory.working_set_bytes;
+                }
                 (self.cpu(known, last), memory, Some(last.processes))
             }
             None => {

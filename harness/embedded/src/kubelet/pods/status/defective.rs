@@ -19,16 +19,28 @@ pub(in crate::kubelet::pods) fn apply(defects: &Defects, worker: &Worker, status
             status.phase = Some(Phase::Pending);
         }
     }
-    if defects.has(Defect::StatusEndIsStart) {
-        let ends = status.container_statuses.iter_mut().filter_map(|one| one.state.terminated.as_mut());
-        ends.for_each(|end| end.finished_at.clone_from(&end.started_at));
-    }
+    change_ends(defects, status);
     if defects.has(Defect::OomIsEviction) && status.phase == Some(Phase::Failed) && has_oom_kill(status) {
         status.reason = Some("Evicted".to_owned());
     }
     let of_preemption = [Defect::PreemptionWithoutDisruption, Defect::PreemptionDisruptionFalse];
     if defects.are_in(Area::Disruption) || of_preemption.into_iter().any(|defect| defects.has(defect)) {
         change_disruption(defects, worker, &mut status.conditions);
+    }
+}
+
+/// Changes the final states of containers.
+fn change_ends(defects: &Defects, status: &mut PodStatus) {
+    for end in status.container_statuses.iter_mut().filter_map(|one| one.state.terminated.as_mut()) {
+        if defects.has(Defect::StatusEndIsStart) {
+            end.finished_at.clone_from(&end.started_at);
+        }
+        if defects.has(Defect::StatusStartIsEnd) {
+            end.started_at.clone_from(&end.finished_at);
+        }
+        if defects.has(Defect::StatusContainerIdLost) {
+            end.container_id = None;
+        }
     }
 }
 
@@ -79,6 +91,16 @@ fn change_evicted(defects: &Defects, worker: &Worker, status: &mut PodStatus) {
     if defects.has(Defect::StatusStaysReady) {
         let is_readiness = |kind: &str| matches!(kind, "Ready" | "ContainersReady");
         for condition in status.conditions.iter_mut().filter(|condition| is_readiness(&condition.kind)) {
+            condition.status = ConditionStatus::True;
+            condition.reason = None;
+        }
+    }
+    for (defect, kind) in [
+        (Defect::StatusContainersReadyStays, "ContainersReady"),
+        (Defect::StatusSandboxReadyStays, "PodReadyToStartContainers"),
+    ] {
+        let stays = |condition: &&mut PodCondition| defects.has(defect) && condition.kind == kind;
+        for condition in status.conditions.iter_mut().filter(stays) {
             condition.status = ConditionStatus::True;
             condition.reason = None;
         }
