@@ -1,7 +1,7 @@
 //! Comments in exported files.
 
-/// Returns a comment of one line, in YAML and in a shell. The text may be another user's: a line end
-/// in it would end the comment.
+/// Returns a comment of one line, in YAML and in a shell. The text may be another user's: a line
+/// end in it would end the comment.
 pub(super) fn comment(text: &str) -> String {
     let is_line_end = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
     format!("# {}\n", text.replace(is_line_end, " "))
