@@ -5,9 +5,7 @@ use std::net::SocketAddr;
 use std::num::{IntErrorKind, ParseIntError};
 use std::ops::{Bound, RangeBounds};
 use std::str::FromStr;
-use std::time::Duration;
 
-use evictlab_fault::{DurationError, parse_duration};
 use evictlab_rules::quantity::Quantity;
 
 /// A number of bytes, written as a Kubernetes quantity.
@@ -39,11 +37,6 @@ pub(crate) fn option_args(name: &str, value: &str) -> Vec<String> {
     } else {
         vec![name.to_owned(), value.to_owned()]
     }
-}
-
-/// Parses a duration such as `30m`.
-pub(crate) fn duration(text: &str) -> Result<Duration, DurationError> {
-    parse_duration(text)
 }
 
 /// Returns the parser of whole numbers in a range. `clap::value_parser!` reports the errors of

@@ -4,13 +4,14 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use evictlab_case::select::{Shard, select};
+use evictlab_fault::parse_duration;
 use evictlab_tools::job::{JobOptions, NodeSelector, Toleration, apply, manifest as objects, to_yaml};
 
 use super::job_worker::run_args;
 use crate::args::existing::{ExistingArgs, existing_failure};
 use crate::args::job::{JobNameArgs, job_failure};
 use crate::args::selection::SelectionArgs;
-use crate::args::values::{duration, whole_number};
+use crate::args::values::whole_number;
 use crate::failure::Failure;
 use crate::messages::print_stderr;
 use crate::output::print;
@@ -60,7 +61,7 @@ pub(super) struct ManifestArgs {
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = whole_number::<u32>(..))]
     retries: u32,
     /// Stop the Job after this time
-    #[arg(long, alias = "deadline", value_name = "DURATION", default_value = "6h", value_parser = duration)]
+    #[arg(long, alias = "deadline", value_name = "DURATION", default_value = "6h", value_parser = parse_duration)]
     timeout: Duration,
     /// Taint that the pods of the Job tolerate, as `KEY[=VALUE][:EFFECT]` (repeatable)
     #[arg(long = "tolerate", value_name = "TAINT")]

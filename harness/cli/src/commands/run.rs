@@ -9,6 +9,7 @@ use clap::{Args as _, FromArgMatches};
 use clap_complete::engine::ArgValueCompleter;
 use evictlab_case::LoadedCase;
 use evictlab_cluster::ClusterAccess;
+use evictlab_fault::parse_duration;
 use evictlab_report::baseline::Baseline;
 use evictlab_report::clock::Clock;
 use evictlab_report::text::count_noun;
@@ -25,7 +26,7 @@ use crate::args::kubelets::EarlierKubelets;
 use crate::args::output::{FormatArgs, OutputArgs};
 use crate::args::selection::{SELECTION, SelectionArgs};
 use crate::args::target::TargetArgs;
-use crate::args::values::{duration, whole_number};
+use crate::args::values::whole_number;
 use crate::commands::dry_run::{DryRunOptions, dry_run};
 use crate::commands::rerun_failed::{is_case_id, untrusted_run};
 use crate::execute::{prepare_and_execute, run_directory};
@@ -82,7 +83,7 @@ pub(crate) struct Args {
     #[arg(long, help_heading = REPETITION, value_name = "N", default_value_t = 0, value_parser = whole_number::<u32>(..))]
     retries: u32,
     /// Stop the run after this time, such as 30m; on the embedded cluster, simulated time
-    #[arg(long, help_heading = REPETITION, value_name = "DURATION", value_parser = duration)]
+    #[arg(long, help_heading = REPETITION, value_name = "DURATION", value_parser = parse_duration)]
     timeout: Option<Duration>,
     /// Write a recording of each case to this directory, for tests of the rules
     #[arg(long, help_heading = RESULTS, value_name = "DIR")]

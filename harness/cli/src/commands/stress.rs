@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
+use evictlab_fault::parse_duration;
 use evictlab_report::clock::Clock;
 use evictlab_report::{InterruptStage, KeptEvidence, ReportOptions};
 use evictlab_runner::{Repeat, RunRequest, StressLimit};
@@ -11,7 +12,7 @@ use crate::args::backend::BackendArg;
 use crate::args::output::{FormatArgs, OutputArgs};
 use crate::args::selection::SelectionArgs;
 use crate::args::target::TargetArgs;
-use crate::args::values::{duration, whole_number};
+use crate::args::values::whole_number;
 use crate::commands::dry_run::{DryRunOptions, dry_run};
 use crate::execute::{prepare_and_execute, run_directory};
 use crate::failure::Failure;
@@ -46,7 +47,7 @@ pub(crate) struct Args {
     #[arg(long)]
     until_failure: bool,
     /// Start no run after this time, such as 30m; on the embedded cluster, simulated time
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     timeout: Option<Duration>,
     #[command(flatten)]
     target: TargetArgs,

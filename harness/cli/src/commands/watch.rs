@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use evictlab_cluster::ClusterClient;
+use evictlab_fault::parse_duration;
 use evictlab_report::{TerminalCaps, exit_code};
 use evictlab_rules::threshold::Signal;
 use evictlab_runner::Interrupt;
@@ -22,7 +23,7 @@ use tokio::time::sleep;
 
 use crate::args::existing::{AccessArgs, existing_failure};
 use crate::args::output::ColorArgs;
-use crate::args::values::{duration, socket_address, whole_number};
+use crate::args::values::{socket_address, whole_number};
 use crate::failure::Failure;
 use crate::messages::print_stderr;
 use crate::output::VisibleWriter;
@@ -101,7 +102,7 @@ fn signal() -> impl TypedValueParser<Value = Signal> {
 
 fn interval(text: &str) -> Result<Duration, String> {
     const MIN_INTERVAL: Duration = Duration::from_millis(200);
-    let interval = duration(text).map_err(|error| error.to_string())?;
+    let interval = parse_duration(text).map_err(|error| error.to_string())?;
     if interval < MIN_INTERVAL { Err("the interval must be at least 200ms".to_owned()) } else { Ok(interval) }
 }
 
