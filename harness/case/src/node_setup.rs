@@ -8,7 +8,7 @@ use serde::Deserialize;
 use crate::values::QuantityText;
 
 /// Changes to the node, made before the pods are created and reverted after the case.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct NodeSetup {
     /// Memory limit of the whole node, as set by Docker on the container of a kind node; the

@@ -191,39 +191,37 @@ pub fn reduce_summary(t: f64, summary: &RawValue, namespace: &str) -> Result<Sam
     })
 }
 
-/// The fields of a sample by which containers are found.
+/// The pods of a sample, with all their statistics.
 #[derive(Default, Deserialize)]
 pub(crate) struct PodsOfSample {
     #[serde(default)]
-    pods: Vec<ContainersOfPod>,
-}
-
-/// The containers of a pod, with all their statistics.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct ContainersOfPod {
-    #[serde(default)]
-    pod_ref: NameOfPod,
-    containers: Option<Vec<Map<String, Value>>>,
-}
-
-/// The name in the reference of a pod.
-#[derive(Default, Deserialize)]
-struct NameOfPod {
-    name: Option<String>,
+    pods: Vec<Map<String, Value>>,
 }
 
 impl PodsOfSample {
+    /// Returns the statistics of the case's pods by name.
+    pub(crate) fn by_name(self) -> Value {
+        // Pods of other namespaces have no containers in a sample.
+        let pods = self.pods.into_iter().filter(|pod| pod.contains_key("containers"));
+        Value::Object(pods.filter_map(|pod| Some((pod_name(&pod)?, Value::Object(pod)))).collect())
+    }
+
     /// Returns the statistics of the containers by pod and container.
     pub(crate) fn containers_by_pod(self) -> Value {
-        let pods = self.pods.into_iter().filter_map(|pod| {
-            let containers = pod.containers?.into_iter().filter_map(|container| {
-                Some((container.get("name")?.as_str()?.to_owned(), Value::Object(container)))
-            });
-            Some((pod.pod_ref.name?, Value::Object(containers.collect())))
+        let pods = self.pods.into_iter().filter_map(|mut pod| {
+            let name = pod_name(&pod)?;
+            let Value::Array(containers) = pod.remove("containers")? else { return None };
+            let containers = containers
+                .into_iter()
+                .filter_map(|container| Some((container.get("name")?.as_str()?.to_owned(), container)));
+            Some((name, Value::Object(containers.collect())))
         });
         Value::Object(pods.collect())
     }
+}
+
+fn pod_name(stats: &Map<String, Value>) -> Option<String> {
+    Some(stats.get("podRef")?.get("name")?.as_str()?.to_owned())
 }
 
 #[cfg(test)]
@@ -278,5 +276,17 @@ mod tests {
                 ],
             })
         );
+    }
+
+    #[test]
+    fn statistics_are_found_by_the_names_of_pods_and_containers() {
+        let sample = json!({"pods": [
+            {"podRef": {"name": "a", "namespace": "ns"}, "memory": {"workingSetBytes": 5},
+                "containers": [{"name": "c", "memory": {"workingSetBytes": 2}}]},
+            {"podRef": {"name": "etcd", "namespace": "kube-system"}, "memory": {"workingSetBytes": 3}},
+        ]});
+        let pods = || serde_json::from_value::<PodsOfSample>(sample.clone()).unwrap();
+        assert_eq!(pods().by_name(), json!({"a": sample["pods"][0]}));
+        assert_eq!(pods().containers_by_pod(), json!({"a": {"c": sample["pods"][0]["containers"][0]}}));
     }
 }

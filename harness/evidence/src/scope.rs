@@ -72,6 +72,10 @@ impl<'a> Scope<'a> {
             Variable::PodList => documents(self.pods()),
             Variable::Pods => by_name(&mut self.pods()),
             Variable::Samples => seen.samples.cel_list(),
+            Variable::PodStats => {
+                let latest: Option<PodsOfSample> = seen.samples.decode_last_as();
+                owned(latest.map(PodsOfSample::by_name).unwrap_or_default())
+            }
             Variable::Stats => {
                 let latest: Option<PodsOfSample> = seen.samples.decode_last_as();
                 owned(latest.map(PodsOfSample::containers_by_pod).unwrap_or_default())

@@ -15,8 +15,14 @@ use crate::problem::did_you_mean;
 use crate::words::list_names;
 
 /// Variables that are maps by the name of a pod.
-const BY_POD: [Variable; 5] =
-    [Variable::Pods, Variable::Created, Variable::History, Variable::Logs, Variable::Stats];
+const BY_POD: [Variable; 6] = [
+    Variable::Pods,
+    Variable::Created,
+    Variable::History,
+    Variable::Logs,
+    Variable::PodStats,
+    Variable::Stats,
+];
 
 /// Fields whose expressions are conditions.
 const CONDITIONS: [&str; 3] = ["until", "trigger", "when"];

@@ -82,6 +82,7 @@ impl Shape {
                 Self::Named(objects.iter().map(|(name, kind)| ((*name).to_owned(), api(*kind))).collect())
             }
             Variable::PodList => list(api(ApiType::Pod)),
+            Variable::PodStats => map(pod_stats()),
             Variable::Samples => list(sample()),
             Variable::Stats => map(map(container_stats())),
             Variable::SummaryBefore => object_of(&["node", "pods"]),
@@ -236,17 +237,20 @@ fn container_stats() -> Shape {
     ])
 }
 
-/// A sample of the Summary (`k8s.io/kubelet/pkg/apis/stats/v1alpha1`).
-fn sample() -> Shape {
+fn pod_stats() -> Shape {
     let volume = [&FILE_SYSTEM_FIELDS[..], &VOLUME_FIELDS].concat();
-    let pod = Object(vec![
+    Object(vec![
         ("podRef", object_of(&["name", "namespace", "uid"])),
         ("memory", memory()),
         ("process_stats", object_of(&["process_count"])),
         ("ephemeral-storage", file_system()),
         ("volume", list(object_of(&volume))),
         ("containers", list(container_stats())),
-    ]);
+    ])
+}
+
+/// A sample of the Summary (`k8s.io/kubelet/pkg/apis/stats/v1alpha1`).
+fn sample() -> Shape {
     let node = Object(vec![
         ("memory", memory()),
         ("fs", file_system()),
@@ -254,5 +258,5 @@ fn sample() -> Shape {
         ("rlimit", object_of(&["time", "maxpid", "curproc"])),
         ("systemContainers", list(Object(vec![("name", Any), ("memory", memory())]))),
     ]);
-    Object(vec![("t", Any), ("node", node), ("pods", list(pod))])
+    Object(vec![("t", Any), ("node", node), ("pods", list(pod_stats()))])
 }

@@ -39,6 +39,8 @@ pub enum Variable {
     Objects,
     /// Pods of the case, including those that controllers created.
     PodList,
+    /// Statistics of pods in the last sample, by name.
+    PodStats,
     /// Pods of the case, by name.
     Pods,
     /// Samples of the Summary during the case.
@@ -53,7 +55,7 @@ pub enum Variable {
 
 impl Variable {
     /// All variables, in the order of their names.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::Answers,
         Self::Cgroup,
         Self::Configz,
@@ -71,6 +73,7 @@ impl Variable {
         Self::NodeHistory,
         Self::Objects,
         Self::PodList,
+        Self::PodStats,
         Self::Pods,
         Self::Samples,
         Self::Stats,
@@ -103,6 +106,7 @@ impl Variable {
             Self::NodeHistory => "nodeHistory",
             Self::Objects => "objects",
             Self::PodList => "podList",
+            Self::PodStats => "podStats",
             Self::Pods => "pods",
             Self::Samples => "samples",
             Self::Stats => "stats",

@@ -126,7 +126,7 @@ impl Docker {
     /// Docker fails, or the output exceeds 64 MiB.
     pub async fn exec(&self, container: &str, command: &[&str]) -> Result<ExecOutput, DockerError> {
         let failed =
-            |source| DockerError::request(format!("run `{}` in {container}", command.join(" ")), source);
+            |source| DockerError::request(format!("run `{}` in {container}", shortened(command)), source);
         let options = CreateExecOptions {
             cmd: Some(command.to_vec()),
             attach_stdout: Some(true),
@@ -143,7 +143,7 @@ impl Docker {
                     other => stdout.extend_from_slice(other.as_ref()),
                 }
                 if stdout.len() + stderr.len() > MAX_OUTPUT {
-                    let (command, container) = (command.join(" "), container.to_owned());
+                    let (command, container) = (shortened(command), container.to_owned());
                     return Err(DockerError::TooMuchOutput { command, container, max: MAX_OUTPUT >> 20 });
                 }
             }
@@ -164,7 +164,7 @@ impl Docker {
         }
         let message = if output.stderr.trim().is_empty() { &output.stdout } else { &output.stderr };
         Err(DockerError::Command {
-            command: command.join(" "),
+            command: shortened(command),
             container: container.to_owned(),
             code: output.code,
             stderr: message.trim().to_owned(),
@@ -258,5 +258,25 @@ impl Docker {
             | Err(bollard::errors::Error::DockerResponseServerError { status_code: 404 | 409, .. }) => Ok(()),
             Err(source) => Err(DockerError::request(format!("remove {container}"), source)),
         }
+    }
+}
+
+/// Returns a command as it is written in errors: of a script, and of a long command, the start.
+fn shortened(command: &[&str]) -> String {
+    const MAX_CHARS: usize = 160;
+    let whole = command.join(" ");
+    let start: String = whole.lines().next().unwrap_or_default().chars().take(MAX_CHARS).collect();
+    if start.len() < whole.len() { format!("{start}…") } else { whole }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_contain_the_start_of_a_script() {
+        assert_eq!(shortened(&["cat", "/proc/meminfo"]), "cat /proc/meminfo");
+        assert_eq!(shortened(&["sh", "-ec", "[ -e /a ]\nmv /b /c", "sh", "text"]), "sh -ec [ -e /a ]…");
+        assert_eq!(shortened(&["echo", &"é".repeat(500)]).chars().count(), 161);
     }
 }

@@ -84,6 +84,13 @@ impl Node {
         Ok(names_of_other_pods(others, &self.name))
     }
 
+    /// Returns the number of processors of the node; `None` if the kubelet did not report it.
+    pub async fn processors(&self) -> Result<Option<usize>, NodeError> {
+        let node = self.object().await?;
+        let capacity = node.status.and_then(|status| status.capacity).unwrap_or_default();
+        Ok(capacity.get("cpu").and_then(|count| count.0.parse().ok()))
+    }
+
     /// Returns the operations that bypass the API server.
     pub fn backend(&self) -> &NodeBackend {
         &self.backend

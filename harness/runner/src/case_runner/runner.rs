@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use evictlab_case::expression::Variable;
-use evictlab_case::{Case, ContainerfsPlacement, LoadedCase, NodeChange, has_kind};
+use evictlab_case::{Case, ContainerfsPlacement, LoadedCase, NodeChange, NodeSetup, has_kind};
 use evictlab_cluster::workload::{Namespace, NamespacePurpose};
 use evictlab_cluster::{NodeFileSystems, NodeReversal};
 use evictlab_evidence::{EvidenceSource, LiveState, MissingEvidence, ObservationEnd, Observations};
@@ -156,7 +156,7 @@ impl CaseRunner<'_> {
         self.cancellable(self.run_node.delete_leftovers(NAMESPACE_DELETION_TIMEOUT)).await?;
         if self.run_node.is_dirty().await {
             self.report_step(Phase::AwaitNode, "waiting for the node to recover");
-            self.cancellable(self.run_node.recover()).await?;
+            self.cancellable(self.recover()).await?;
         }
         if self.exclusivity != Exclusivity::Shared && self.case.case.pressure.is_some() {
             self.await_statistics(Phase::AwaitNode, self.run_node.wait_until_steady()).await;
@@ -171,6 +171,18 @@ impl CaseRunner<'_> {
                 Err(error)
             }
         }
+    }
+
+    /// Waits until the node has recovered from the last case. A case that only configures the
+    /// kubelet replaces the configuration of the last one, without a start of the kubelet between
+    /// them.
+    async fn recover(&self) -> Result<(), CaseError> {
+        let only_configures =
+            self.exclusivity != Exclusivity::Shared && self.case.case.node == NodeSetup::default();
+        if !(only_configures && self.run_node.wait_until_unused().await) {
+            self.run_node.recover().await?;
+        }
+        Ok(())
     }
 
     /// Gives the node and its kubelet what the case states, plans the pressure, and creates the
@@ -284,14 +296,23 @@ impl CaseRunner<'_> {
     /// systems, has left nothing there: pods were deleted at once, so their processes and files may
     /// remain for some seconds, and the next case measures its distance to the threshold first.
     async fn release_host(&self) {
-        let had_host = matches!(self.exclusivity, Exclusivity::Host | Exclusivity::Disk)
-            || self.case.case.node.file_systems.is_some();
-        if had_host && !self.cancel.is_cancelled() && self.run_node.is_dirty().await {
-            self.report_step(Phase::Recover, "waiting for the node to recover");
-            // The next case on the node reports a node that did not recover. After an interrupt,
-            // the teardown of the cluster restores the node.
-            let _ = self.cancel.run_until_cancelled(self.run_node.recover()).await;
-            // A pod that is deleted at once is gone from the API before its processes have ended.
+        let had_disk = self.exclusivity == Exclusivity::Disk || self.case.case.node.file_systems.is_some();
+        let had_host = had_disk || self.exclusivity == Exclusivity::Host;
+        if !had_host || self.cancel.is_cancelled() || !self.run_node.is_dirty().await {
+            return;
+        }
+        self.report_step(Phase::Recover, "waiting for the node to recover");
+        let recovery = async {
+            // Processes end with their pods; files are deleted later.
+            if had_disk || !self.run_node.wait_until_unused().await {
+                // The next case on the node reports a node that did not recover.
+                let _ = self.run_node.recover().await;
+            }
+        };
+        // After an interrupt, the teardown of the cluster restores the node.
+        self.cancel.run_until_cancelled(recovery).await;
+        if had_disk {
+            // A pod that is deleted at once is gone from the API before its files are deleted.
             self.await_statistics(Phase::Recover, self.run_node.wait_until_pods_ended()).await;
         }
     }

@@ -29,8 +29,8 @@ pub(crate) enum WorkerKind {
 /// Cases of a cluster that wait for a node, in their order.
 ///
 /// A node takes its next case as soon as it has completed the last one, whatever other nodes do.
-/// One case at a time has disk pressure; others may overtake a case that waits for the disk. A case
-/// that needs the host waits until every case before it has ended, and nothing overtakes it.
+/// One case at a time needs the host or its disk, and a limited number of cases shares nodes; others
+/// may overtake a case that waits for them.
 pub(crate) struct CaseQueue<C> {
     state: RefCell<QueueState<C>>,
     /// Notified whenever a waiting worker may proceed.
@@ -39,12 +39,12 @@ pub(crate) struct CaseQueue<C> {
 
 struct QueueState<C> {
     cases: VecDeque<QueuedCase<C>>,
-    /// Number of cases that run.
-    running: usize,
-    /// A case that needs the disk runs.
-    disk_in_use: bool,
-    /// A case that needs the host runs.
+    /// A case that needs the host or its disk runs.
     host_in_use: bool,
+    /// Number of cases that run and share their nodes.
+    shared: usize,
+    /// Maximum of that number.
+    max_shared: usize,
     /// Nodes that take a case that does not share them only if no other node can run it.
     withdrawn: BTreeSet<String>,
 }
@@ -75,39 +75,32 @@ impl<C> QueueState<C> {
             && (is_shared || !is_left_to_others())
     }
 
+    /// Returns whether a case may start beside those that run.
+    fn can_start(&self, exclusivity: Exclusivity) -> bool {
+        match exclusivity {
+            Exclusivity::Shared => self.shared < self.max_shared,
+            Exclusivity::Node => true,
+            Exclusivity::Disk | Exclusivity::Host => !self.host_in_use,
+        }
+    }
+
     fn availability(&self, node: &str, worker: WorkerKind) -> Availability {
-        for (position, case) in self.cases.iter().enumerate() {
-            if self.host_in_use {
-                break;
-            }
-            let is_possible = self.can_take(case, node, worker);
-            match case.exclusivity {
-                Exclusivity::Host if is_possible && position == 0 && self.running == 0 => {
-                    return Availability::Ready(position);
-                }
-                Exclusivity::Host => break,
-                Exclusivity::Disk if self.disk_in_use => {}
-                _ if is_possible => return Availability::Ready(position),
-                _ => {}
-            }
+        let mut possible =
+            self.cases.iter().enumerate().filter(|(_, case)| self.can_take(case, node, worker));
+        if possible.clone().next().is_none() {
+            return Availability::Empty;
         }
-        if self.cases.iter().any(|case| self.can_take(case, node, worker)) {
-            Availability::Blocked
-        } else {
-            Availability::Empty
-        }
+        let ready = possible.find(|(_, case)| self.can_start(case.exclusivity));
+        ready.map_or(Availability::Blocked, |(position, _)| Availability::Ready(position))
     }
 }
 
 impl<C> CaseQueue<C> {
-    pub(crate) fn new(cases: impl IntoIterator<Item = QueuedCase<C>>) -> Self {
-        let state = QueueState {
-            cases: cases.into_iter().collect(),
-            running: 0,
-            disk_in_use: false,
-            host_in_use: false,
-            withdrawn: BTreeSet::new(),
-        };
+    /// Creates a queue. `max_shared`: maximum number of cases that run and share their nodes.
+    pub(crate) fn new(cases: impl IntoIterator<Item = QueuedCase<C>>, max_shared: usize) -> Self {
+        let cases = cases.into_iter().collect();
+        let withdrawn = BTreeSet::new();
+        let state = QueueState { cases, host_in_use: false, shared: 0, max_shared, withdrawn };
         Self { state: RefCell::new(state), changed: Notify::new() }
     }
 
@@ -138,9 +131,9 @@ impl<C> CaseQueue<C> {
                 match state.availability(node, worker) {
                     Availability::Ready(position) => {
                         let case = state.cases.remove(position)?;
-                        state.running += 1;
-                        state.disk_in_use |= case.exclusivity == Exclusivity::Disk;
-                        state.host_in_use |= case.exclusivity == Exclusivity::Host;
+                        let needs_host = matches!(case.exclusivity, Exclusivity::Disk | Exclusivity::Host);
+                        state.host_in_use |= needs_host;
+                        state.shared += usize::from(case.exclusivity == Exclusivity::Shared);
                         let permit = RunPermit { queue: self.clone(), exclusivity: case.exclusivity };
                         return Some((case, permit));
                     }
@@ -156,11 +149,10 @@ impl<C> CaseQueue<C> {
 impl<C> Drop for RunPermit<C> {
     fn drop(&mut self) {
         let mut state = self.queue.state.borrow_mut();
-        state.running -= 1;
         match self.exclusivity {
-            Exclusivity::Disk => state.disk_in_use = false,
-            Exclusivity::Host => state.host_in_use = false,
-            Exclusivity::Shared | Exclusivity::Node => {}
+            Exclusivity::Shared => state.shared -= 1,
+            Exclusivity::Node => {}
+            Exclusivity::Disk | Exclusivity::Host => state.host_in_use = false,
         }
         drop(state);
         self.queue.changed.notify_waiters();
@@ -183,7 +175,7 @@ mod tests {
     }
 
     fn queue(cases: impl IntoIterator<Item = QueuedCase<&'static str>>) -> TestQueue {
-        Rc::new(CaseQueue::new(cases))
+        Rc::new(CaseQueue::new(cases, 2))
     }
 
     async fn next(queue: &TestQueue, node: &str) -> Option<(&'static str, RunPermit<&'static str>)> {
@@ -215,21 +207,31 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn no_case_overtakes_one_that_needs_the_host() {
+    async fn pressure_on_process_ids_and_on_the_disk_take_turns() {
         let queue = queue([
-            queued("memory", Exclusivity::Node, &["a"]),
-            queued("pids", Exclusivity::Host, &["a", "b"]),
-            queued("later", Exclusivity::Shared, &["a", "b"]),
+            queued("pids", Exclusivity::Host, &["a", "b", "c"]),
+            queued("disk", Exclusivity::Disk, &["a", "b", "c"]),
+            queued("memory", Exclusivity::Node, &["a", "b", "c"]),
         ]);
-        let (first, memory) = next(&queue, "a").await.unwrap();
-        assert_eq!(first, "memory");
-        assert!(blocks(&queue, "b").await, "pids waits for memory, and later for pids");
-        drop(memory);
-        let (second, pids) = next(&queue, "b").await.unwrap();
-        assert_eq!(second, "pids");
-        assert!(blocks(&queue, "a").await, "pids needs the host for itself");
+        let (first, pids) = next(&queue, "a").await.unwrap();
+        let (second, _memory) = next(&queue, "b").await.unwrap();
+        assert_eq!((first, second), ("pids", "memory"));
+        assert!(blocks(&queue, "c").await, "the host is in use");
         drop(pids);
-        assert_eq!(next(&queue, "a").await.map(|(case, _)| case), Some("later"));
+        assert_eq!(next(&queue, "c").await.map(|(case, _)| case), Some("disk"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_limited_number_of_cases_shares_nodes() {
+        let queue = queue(
+            [Exclusivity::Shared, Exclusivity::Shared, Exclusivity::Shared, Exclusivity::Node]
+                .map(|exclusivity| queued("case", exclusivity, &["a", "b", "c"])),
+        );
+        let mut shared = vec![next(&queue, "a").await.unwrap(), next(&queue, "b").await.unwrap()];
+        let (_exclusive, _) = next(&queue, "c").await.expect("the exclusive case overtakes the third");
+        assert!(blocks(&queue, "c").await, "two cases share their nodes");
+        shared.pop();
+        assert!(next(&queue, "c").await.is_some());
     }
 
     #[tokio::test(start_paused = true)]

@@ -1,5 +1,6 @@
 //! Plan of the cases of a cluster: their order, the nodes of each, and the workers that run them.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 use std::rc::Rc;
@@ -25,9 +26,11 @@ use crate::skip_reason::SkipReason;
 
 /// Maximum number of cases that share a node.
 const MAX_CASES_PER_NODE: usize = 8;
-/// Maximum number of shared cases on all nodes of one host: each starts containers, and grace
-/// periods have a resolution of one second.
-const MAX_SHARED_CASES_ON_HOST: usize = 16;
+/// Maximum number of shared cases for each processor of a host, on all its nodes: each starts
+/// containers, and grace periods have a resolution of one second.
+const MAX_SHARED_CASES_PER_PROCESSOR: usize = 8;
+/// The same on one node, whose kubelet starts pods one after the other.
+const MAX_CASES_PER_NODE_AND_PROCESSOR: usize = 4;
 /// Maximum number of shared cases on all nodes of a model, which runs on one thread: more would
 /// take memory and save no time.
 const MAX_SHARED_CASES_IN_MODEL: usize = 32;
@@ -59,7 +62,8 @@ impl RunContext {
         attempts: RangeInclusive<u32>,
         since: Instant,
     ) {
-        let shared_per_node = self.max_cases_per_node(nodes.len());
+        let limits = self.sharing_limits(nodes).await;
+        let shared_per_node = limits.per_node;
         let planned: Vec<_> = plan
             .kubelets
             .iter()
@@ -72,9 +76,13 @@ impl RunContext {
         let repeated =
             attempts.flat_map(|attempt| planned.iter().map(move |case| case.with_attempt(attempt)));
         let mut queued: Vec<_> = repeated.flat_map(|case| self.replicate(case, shared_per_node)).collect();
-        // A case that needs the host runs while all nodes are idle, hence last.
-        queued.sort_by_key(|case| case.exclusivity);
-        let queue = Rc::new(CaseQueue::new(queued));
+        // Long cases first, so that no node is left with one when the others have ended.
+        let has_several_nodes = nodes.len() > plan.kubelets.len();
+        queued.sort_by_key(|queued| {
+            let deadline = has_several_nodes.then(|| queued.case.case.case.deadline());
+            (turn(queued.exclusivity), Reverse(deadline))
+        });
+        let queue = Rc::new(CaseQueue::new(queued, limits.in_total));
         let mut workers = JoinSet::new();
         for run_node in nodes {
             if run_node.unusable_reason().await.is_some() {
@@ -121,17 +129,23 @@ impl RunContext {
         replicas
     }
 
-    /// Returns how many cases share each of this number of nodes.
-    fn max_cases_per_node(&self, nodes: usize) -> usize {
+    /// Returns how many cases share nodes at a time.
+    async fn sharing_limits(&self, nodes: &[Arc<RunNode>]) -> SharingLimits {
         let backend = &self.request.backend;
-        let on_all_nodes = if backend.is_one_host() {
-            MAX_SHARED_CASES_ON_HOST
+        let count = nodes.len().max(1);
+        if backend.is_one_host() {
+            // All nodes have the processors of the host. A node that does not answer has no cases.
+            let processors = match nodes.first() {
+                Some(first) => first.node.processors().await.ok().flatten(),
+                None => None,
+            };
+            SharingLimits::of_host(count, processors.unwrap_or(1))
         } else if backend.model().is_some() {
-            MAX_SHARED_CASES_IN_MODEL
+            let per_node = (MAX_SHARED_CASES_IN_MODEL / count).clamp(1, MAX_CASES_PER_NODE);
+            SharingLimits { per_node, in_total: usize::MAX }
         } else {
-            return MAX_CASES_PER_NODE;
-        };
-        (on_all_nodes / nodes.max(1)).clamp(1, MAX_CASES_PER_NODE)
+            SharingLimits { per_node: MAX_CASES_PER_NODE, in_total: usize::MAX }
+        }
     }
 
     /// Returns the job of a case for a kubelet. A case that no node of the kubelet can run is
@@ -281,9 +295,45 @@ fn case_id(case: &LoadedCase, kubelet: &Kubelet, attempt: u32) -> CaseId {
     }
 }
 
+/// How many cases share nodes at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct SharingLimits {
+    per_node: usize,
+    /// On all nodes.
+    in_total: usize,
+}
+
+impl SharingLimits {
+    /// Returns the limits for nodes that share the processors of one host.
+    fn of_host(nodes: usize, processors: usize) -> Self {
+        let in_total = MAX_SHARED_CASES_PER_PROCESSOR * processors;
+        let max_per_node = MAX_CASES_PER_NODE.min(MAX_CASES_PER_NODE_AND_PROCESSOR * processors);
+        Self { per_node: in_total.div_ceil(nodes).min(max_per_node), in_total }
+    }
+}
+
+/// Returns the turn of a case. Cases that run one at a time on a host come before those that run
+/// beside them.
+fn turn(exclusivity: Exclusivity) -> u8 {
+    match exclusivity {
+        Exclusivity::Shared => 0,
+        Exclusivity::Disk | Exclusivity::Host => 1,
+        Exclusivity::Node => 2,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn more_processors_run_more_shared_cases() {
+        let rows =
+            [((1, 1), (4, 8)), ((1, 2), (8, 16)), ((9, 2), (2, 16)), ((40, 2), (1, 16)), ((3, 16), (8, 128))];
+        for ((nodes, processors), (per_node, in_total)) in rows {
+            assert_eq!(SharingLimits::of_host(nodes, processors), SharingLimits { per_node, in_total });
+        }
+    }
 
     #[test]
     fn a_common_skip_reason_is_described_once() {

@@ -15,7 +15,7 @@ pub enum Exclusivity {
     Node,
     /// The node and the disk that it shares with other nodes.
     Disk,
-    /// The host: pods on any node change the signal.
+    /// The node, the disk and the process IDs of the host.
     Host,
 }
 
@@ -40,8 +40,9 @@ const SHARED_VARIABLES: [Variable; 3] = [Variable::Counted, Variable::Metrics, V
 /// - states when a pod is killed, with `killed-within` or `killed-after`, or
 /// - reads `counted`, `metrics` or `kubeletLog`, which also contain evictions of other cases.
 ///
-/// On one host, process id pressure also needs the host, and disk pressure a shared disk: other
-/// cases write much less than the distance to a threshold, but start hundreds of processes.
+/// On one host, process id pressure also needs the host, and disk pressure a shared disk: one such
+/// case runs at a time. Others run beside it: they write and start much less than the distance to
+/// its threshold.
 pub fn exclusivity(case: &Case, shared: SharedResources) -> Exclusivity {
     let of_signal = |signal: PressureSignal| match signal {
         PressureSignal::MemoryAvailable => Exclusivity::Node,

@@ -19,7 +19,7 @@ use crate::node_access::slowdown::Slowdown;
 use crate::node_access::steady_statistics::{UnsteadyError, wait_until_steady};
 use crate::recovery::verify_recovered::{
     NodeBaseline, RecoveryError, process_memory, verify_recovered, wait_until_pressure_ended,
-    wait_until_recovered,
+    wait_until_recovered, wait_until_unused,
 };
 use crate::skip_reason::SkipReason;
 
@@ -335,6 +335,25 @@ impl RunNode {
     /// The statistics did not become steady in time.
     pub(crate) async fn wait_until_pods_ended(&self) -> Result<(), UnsteadyError> {
         wait_until_steady(&self.node).await
+    }
+
+    /// Waits until the pods of the last case, which ended as expected, are gone with their memory.
+    /// The kubelet keeps the configuration of that case: the caller replaces it, and the restarted
+    /// kubelet has no pressure conditions of the case. Returns `false` if the node needs a
+    /// [`recover`](Self::recover): after other cases, and if the pods or their memory remain.
+    pub(crate) async fn wait_until_unused(&self) -> bool {
+        let mut state = self.state.lock().await;
+        let has_only_another_config = state.dirty == DirtyState::DirtyHealthy
+            && self.policy.is_none()
+            && !state.has_file_systems
+            && !state.has_huge_pages
+            && state.not_reverted.is_empty();
+        let Some(rss) = state.baseline.rss.filter(|_| has_only_another_config) else { return false };
+        if wait_until_unused(&self.node, &state.baseline, rss).await.is_err() {
+            return false;
+        }
+        state.baseline.rss = read_process_memory(&self.node).await.or(state.baseline.rss);
+        true
     }
 
     /// Restores the base configuration and waits until the node has recovered. A canary pod runs

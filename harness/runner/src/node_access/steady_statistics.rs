@@ -14,7 +14,7 @@ use crate::recovery::verify_recovered::pods_of_cases;
 /// Time limit for steady statistics: cAdvisor updates the statistics of a node every 10 to 15 s.
 const STEADY_TIMEOUT: Duration = Duration::from_secs(45);
 /// Interval of requests for new statistics.
-const STATISTICS_POLL_INTERVAL: Duration = Duration::from_millis(250);
+const STATISTICS_POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// Maximum difference of two statistics that agree, in bytes.
 const MAX_STEADY_DIFFERENCE: u64 = 16 * MIB;
 

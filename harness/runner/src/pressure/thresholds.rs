@@ -13,7 +13,8 @@ pub(crate) fn overshoot(signal: PressureSignal) -> u64 {
         // frees. The same applies to the inodes of those images.
         PressureSignal::NodefsAvailable | PressureSignal::ImagefsAvailable => 2048 * MIB,
         PressureSignal::NodefsInodesFree | PressureSignal::ImagefsInodesFree => 12_000,
-        PressureSignal::PidAvailable => 200,
+        // Other cases that run on the host start and end some hundred processes meanwhile.
+        PressureSignal::PidAvailable => 600,
     }
 }
 

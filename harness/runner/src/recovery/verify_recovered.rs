@@ -7,6 +7,7 @@ use evictlab_cluster::workload::Namespace;
 use evictlab_cluster::{Node, ProbeError, ProbePods, is_ready, system_taints};
 use evictlab_rules::quantity::MIB;
 use evictlab_rules::summary::{PodRef, Sample};
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node as ApiNode;
 
 use crate::recovery::canary::run_canary;
@@ -61,33 +62,67 @@ impl Default for NodeBaseline {
 /// # Errors
 /// Nothing changed for the baseline's progress timeout.
 pub(crate) async fn wait_until_recovered(node: &Node, baseline: &NodeBaseline) -> Result<(), RecoveryError> {
-    let poll = Duration::from_millis(250);
-    // The time of the first statistics.
-    let mut first = None;
-    wait::until(baseline.progress_timeout, poll, async || {
+    let mut usage = UsageOfCase::default();
+    wait_until_nothing_remains(node, baseline, async || {
         let object = match node.object().await {
             Ok(object) => object,
-            Err(error) => return Poll::Pending(error.to_string()),
+            Err(error) => return vec![error.to_string()],
         };
-        let mut remaining = remaining_pressure(&object, &baseline.taints);
-        if let Some(before) = baseline.rss
-            && remaining.is_empty()
-        {
-            match node.sample().await {
-                Ok(sample) => {
-                    let time = sample.node.memory.as_ref().and_then(|memory| memory.time);
-                    let is_newer = *first.get_or_insert(time) != time;
-                    remaining.extend(remaining_memory(&sample, before, is_newer));
-                    remaining
-                        .extend(pods_of_cases(&sample).map(|pod| format!("pod {} still runs", pod.name)));
-                }
-                Err(error) => remaining.push(error.to_string()),
-            }
+        let remaining = remaining_pressure(&object, &baseline.taints);
+        match baseline.rss {
+            Some(before) if remaining.is_empty() => usage.remaining(node, before).await,
+            _ => remaining,
         }
-        if remaining.is_empty() { Poll::Done(()) } else { Poll::Pending(remaining.join(", ")) }
     })
     .await
-    .map_err(|stalled| RecoveryError::NotRecovered { node: node.name.clone(), stalled })
+}
+
+/// Waits until the processes of a node use no more memory than `rss`, in bytes, and no pod of a
+/// case runs, whatever the pressure conditions are.
+///
+/// # Errors
+/// Nothing changed for the baseline's progress timeout.
+pub(crate) async fn wait_until_unused(
+    node: &Node,
+    baseline: &NodeBaseline,
+    rss: u64,
+) -> Result<(), RecoveryError> {
+    let mut usage = UsageOfCase::default();
+    wait_until_nothing_remains(node, baseline, async || usage.remaining(node, rss).await).await
+}
+
+async fn wait_until_nothing_remains(
+    node: &Node,
+    baseline: &NodeBaseline,
+    mut remaining: impl AsyncFnMut() -> Vec<String>,
+) -> Result<(), RecoveryError> {
+    let ended = wait::until(baseline.progress_timeout, Duration::from_millis(500), async || {
+        let remaining = remaining().await;
+        if remaining.is_empty() { Poll::Done(()) } else { Poll::Pending(remaining.join(", ")) }
+    });
+    ended.await.map_err(|stalled| RecoveryError::NotRecovered { node: node.name.clone(), stalled })
+}
+
+/// Reads what the pods of a case still use.
+#[derive(Default)]
+struct UsageOfCase {
+    /// Time of the first statistics.
+    first: Option<Option<Timestamp>>,
+}
+
+impl UsageOfCase {
+    /// Returns descriptions of the memory, compared with that of all processes before the case, in
+    /// bytes, and of the pods.
+    async fn remaining(&mut self, node: &Node, before: u64) -> Vec<String> {
+        let sample = match node.sample().await {
+            Ok(sample) => sample,
+            Err(error) => return vec![error.to_string()],
+        };
+        let time = sample.node.memory.as_ref().and_then(|memory| memory.time);
+        let is_newer = *self.first.get_or_insert(time) != time;
+        let pods = pods_of_cases(&sample).map(|pod| format!("pod {} still runs", pod.name));
+        remaining_memory(&sample, before, is_newer).into_iter().chain(pods).collect()
+    }
 }
 
 /// Waits until the node is ready, its pressure conditions are `False`, their taints are removed,

@@ -152,7 +152,7 @@ mod tests {
     use serde_json::json;
 
     /// Variables that change with samples, with time or with a step, or not before the end.
-    const OTHERS: [Variable; 15] = [
+    const OTHERS: [Variable; 16] = [
         Variable::Answers,
         Variable::Cgroup,
         Variable::Configz,
@@ -164,6 +164,7 @@ mod tests {
         Variable::Metrics,
         Variable::Minor,
         Variable::Objects,
+        Variable::PodStats,
         Variable::Samples,
         Variable::Stats,
         Variable::SummaryBefore,
