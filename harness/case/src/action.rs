@@ -59,6 +59,10 @@ pub enum NodeChange {
     RestartKubelet,
     /// Makes an image available on the node.
     LoadImage(String),
+    /// Places the manifest of a static pod on the node.
+    CreateStaticPod(Map<String, Value>),
+    /// Removes the manifest of a static pod of the case, which ends it.
+    DeleteStaticPod(Name),
 }
 
 impl Action {
@@ -79,6 +83,8 @@ impl Action {
             Self::Node(NodeChange::Configure(_)) => "configure",
             Self::Node(NodeChange::RestartKubelet) => "restart-kubelet",
             Self::Node(NodeChange::LoadImage(_)) => "load-image",
+            Self::Node(NodeChange::CreateStaticPod(_)) => "create-static-pod",
+            Self::Node(NodeChange::DeleteStaticPod(_)) => "delete-static-pod",
             Self::ReadLogs(_) => "read-logs",
             Self::Exec(_) => "exec",
         }

@@ -34,7 +34,7 @@ impl Case {
     /// Returns the longest grace period of the case: `terminationGracePeriodSeconds` of a pod that
     /// it can create, or `grace-period` of a deletion.
     fn longest_grace_period(&self) -> Duration {
-        let manifests = self.pods.iter().chain(&self.static_pods).chain(&self.objects);
+        let manifests = self.pods.iter().chain(self.all_static_pods()).chain(&self.objects);
         let patches = self.patches().map(|patch| &patch.patch);
         let all = manifests.chain(self.created_objects()).chain(patches);
         let seconds = all.filter_map(longest_grace_period_seconds).max();
@@ -54,7 +54,9 @@ impl Case {
             | NodeChange::Pause
             | NodeChange::Resume
             | NodeChange::RestartKubelet
-            | NodeChange::LoadImage(_) => None,
+            | NodeChange::LoadImage(_)
+            | NodeChange::CreateStaticPod(_)
+            | NodeChange::DeleteStaticPod(_) => None,
         });
         let configured = of_steps.chain([&self.kubelet_config]);
         let by_signal = configured.filter_map(|fields| fields.get("evictionSoftGracePeriod")?.as_object());
@@ -125,6 +127,7 @@ mod tests {
         let patch = format!("{{kind: Deployment, name: d, patch: {{spec: {{template: {{spec: {spec}}}}}}}}}");
         for more in [
             format!("static-pods: [{{spec: {spec}}}]"),
+            format!("do: [{{create-static-pod: {{spec: {spec}}}}}]"),
             format!("objects: [{job}]"),
             format!("objects: [{{kind: List, items: [{job}]}}]"),
             format!("do: [{{create: {job}}}]"),

@@ -7,6 +7,7 @@ use crate::case_name::case_name;
 use crate::manifest_types::{PodSpecManifest, has_kind};
 use crate::object_name::{MAX_CREATED_PODS, ObjectKind};
 use crate::schema::Case;
+use crate::step::Step;
 
 /// A pod spec in a manifest of a case, with its object.
 #[derive(Clone, Debug)]
@@ -42,6 +43,9 @@ impl Case {
     /// pod templates and of patches.
     pub fn pod_specs(&self) -> Vec<ObjectPodSpec<'_>> {
         let mut specs = self.initial_pod_specs();
+        for pod in self.steps.iter().filter_map(Step::created_static_pod) {
+            add_pod(pod, &mut specs);
+        }
         for object in self.created_objects() {
             add_object(object, &mut specs);
         }
@@ -69,7 +73,7 @@ impl Case {
     pub(crate) fn initial_pod_specs(&self) -> Vec<ObjectPodSpec<'_>> {
         let mut specs = Vec::new();
         for pod in self.pods.iter().chain(&self.static_pods) {
-            add_pod_specs(&describe(pod, "Pod"), PodCounts { replicas: 1, max_created: 1 }, pod, &mut specs);
+            add_pod(pod, &mut specs);
         }
         for object in &self.objects {
             add_object(object, &mut specs);
@@ -135,6 +139,11 @@ fn completed_spec(object: &Map<String, Value>) -> Option<&Map<String, Value>> {
     if has_kind(object, "Pod") { spec.as_object() } else { spec.get("template")?.get("spec")?.as_object() }
 }
 
+/// Adds the spec of a pod, or of a static pod.
+fn add_pod<'a>(pod: &'a Map<String, Value>, specs: &mut Vec<ObjectPodSpec<'a>>) {
+    add_pod_specs(&describe(pod, "Pod"), PodCounts { replicas: 1, max_created: 1 }, pod, specs);
+}
+
 /// Adds the pod specs of an object.
 fn add_object<'a>(object: &'a Map<String, Value>, specs: &mut Vec<ObjectPodSpec<'a>>) {
     let first = specs.len();
@@ -188,11 +197,12 @@ mod tests {
                 {kind: ConfigMap, metadata: {name: m}, data: {containers: none}}],
             do: [
                 {create: {kind: Job, metadata: {name: j}, spec: {template: {spec: {containers: []}}}}},
+                {create-static-pod: {metadata: {name: late}, spec: {containers: []}}},
                 {patch: {kind: Deployment, name: d, patch: {spec: {template: {spec: {containers: []}}}}}}]}",
         )
         .unwrap();
         let found: Vec<String> = case.pod_specs().into_iter().map(|found| found.object).collect();
-        assert_eq!(found, ["Pod p", "Pod s", "CronJob c", "List l", "Job j", "Deployment d"]);
+        assert_eq!(found, ["Pod p", "Pod s", "CronJob c", "List l", "Pod late", "Job j", "Deployment d"]);
     }
 
     #[test]

@@ -164,6 +164,12 @@ impl Case {
         self.steps.iter().filter_map(Step::created_object)
     }
 
+    /// Returns the manifests of all static pods: those that exist before the pods, and those that
+    /// steps create.
+    pub fn all_static_pods(&self) -> impl Iterator<Item = &Map<String, Value>> {
+        self.static_pods.iter().chain(self.steps.iter().filter_map(Step::created_static_pod))
+    }
+
     /// Returns the resizes that steps request.
     pub fn resizes(&self) -> impl Iterator<Item = &Resize> {
         self.steps.iter().filter_map(Step::resize)

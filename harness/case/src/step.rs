@@ -36,6 +36,14 @@ impl Step {
         }
     }
 
+    /// Returns the static pod that the step creates.
+    pub fn created_static_pod(&self) -> Option<&Map<String, Value>> {
+        match &self.action {
+            Some(Action::Node(NodeChange::CreateStaticPod(pod))) => Some(pod),
+            _ => None,
+        }
+    }
+
     /// Returns the command that the step runs in a container.
     pub fn exec(&self) -> Option<&ContainerCommand> {
         match &self.action {
@@ -137,6 +145,13 @@ struct StepFields {
     /// Pulls or loads an image into the node; the image is not pinned.
     #[serde(default)]
     load_image: Option<String>,
+    /// Creates a static pod: places a manifest in the `staticPodPath` of the node, as
+    /// `static-pods` does before the pods are created.
+    #[serde(default)]
+    create_static_pod: Option<Map<String, Value>>,
+    /// Deletes a static pod of the case: removes its manifest from the node.
+    #[serde(default)]
+    delete_static_pod: Option<Name>,
 }
 
 /// Deserializes the value of an action without parameters, which can only be `true`: a step without
@@ -170,6 +185,8 @@ impl TryFrom<StepFields> for Step {
             fields.configure.map(|changes| Action::Node(NodeChange::Configure(changes))),
             fields.restart_kubelet.then_some(Action::Node(NodeChange::RestartKubelet)),
             fields.load_image.map(|image| Action::Node(NodeChange::LoadImage(image))),
+            fields.create_static_pod.map(|pod| Action::Node(NodeChange::CreateStaticPod(pod))),
+            fields.delete_static_pod.map(|name| Action::Node(NodeChange::DeleteStaticPod(name))),
             fields.read_logs.map(Action::ReadLogs),
             fields.exec.map(Action::Exec),
         ];
@@ -211,7 +228,7 @@ mod tests {
     #[test]
     fn a_step_has_the_action_that_it_states() {
         type IsExpected = fn(Option<Action>) -> bool;
-        let is_expected: [(&str, IsExpected); 8] = [
+        let is_expected: [(&str, IsExpected); 10] = [
             ("{evict: p}", |action| matches!(action, Some(Action::Api(ApiRequest::Evict(_))))),
             ("{drain: true}", |action| matches!(action, Some(Action::Node(NodeChange::Drain)))),
             ("{untaint: a}", |action| action == Some(Action::Node(NodeChange::Untaint("a".to_owned())))),
@@ -219,6 +236,12 @@ mod tests {
             ("{exec: {pod: p, command: [ls]}}", |action| matches!(action, Some(Action::Exec(_)))),
             ("{load-image: 'stress:1'}", |action| {
                 action == Some(Action::Node(NodeChange::LoadImage("stress:1".to_owned())))
+            }),
+            ("{create-static-pod: {metadata: {name: p}}}", |action| {
+                matches!(action, Some(Action::Node(NodeChange::CreateStaticPod(_))))
+            }),
+            ("{delete-static-pod: p}", |action| {
+                matches!(action, Some(Action::Node(NodeChange::DeleteStaticPod(_))))
             }),
             ("{resize: {pod: p, requests: {memory: 64Mi}}}", |action| {
                 matches!(action, Some(Action::Api(ApiRequest::Resize(_))))

@@ -50,13 +50,15 @@ fn can_delete(step: &Step, case: &Case, pod: &PodEvidence<'_>) -> bool {
             taint.effect == TaintEffect::NoExecute && !tolerates(pod, taint)
         }
         Action::Api(ApiRequest::Resize(_)) | Action::ReadLogs(_) | Action::Exec(_) => false,
+        Action::Node(NodeChange::DeleteStaticPod(name)) => name.as_str() == pod.name,
         Action::Node(
             NodeChange::Untaint(_)
             | NodeChange::Uncordon
             | NodeChange::Resume
             | NodeChange::Configure(_)
             | NodeChange::RestartKubelet
-            | NodeChange::LoadImage(_),
+            | NodeChange::LoadImage(_)
+            | NodeChange::CreateStaticPod(_),
         ) => false,
     }
 }

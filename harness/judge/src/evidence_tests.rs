@@ -392,6 +392,9 @@ fn a_pod_that_was_deleted_by_nobody_in_the_case_is_no_pass() {
     observed["podsGone"] = json!([running("db")]);
     let without_steps = result(&case("{evicted: []}", ""), observed.clone());
     assert_inconclusive(&without_steps, InconclusiveReason::EvidenceLost, "db was deleted externally");
+    let static_pods = ", static-pods: [{metadata: {name: db}}], do: [{delete-static-pod: db}]";
+    let of_static_pod = case("{evicted: []}", static_pods);
+    assert_eq!(result(&of_static_pod, observed.clone()).verdict, Verdict::Passed);
     let with_steps = case("{evicted: []}", ", do: [{delete: {pod: db}}]");
     assert_eq!(result(&with_steps, observed.clone()).verdict, Verdict::Passed);
     observed["missing"] = missing("pods/db");

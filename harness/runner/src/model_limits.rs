@@ -30,6 +30,9 @@ pub fn model_limits(case: &LoadedCase) -> Vec<Problem> {
         if let Some(object) = step.created_object() {
             limits.add_object(yaml_path!["do", at, "create"], object);
         }
+        if let Some(pod) = step.created_static_pod() {
+            limits.add_containers(yaml_path!["do", at, "create-static-pod"], &Value::Object(pod.clone()));
+        }
         if let Some(exec) = step.exec() {
             let command = ContainerSpec { command: exec.command.clone(), ..exec_spec() };
             if let Some(command) = unsupported_command(&command) {
@@ -209,6 +212,8 @@ mod tests {
             assert!(found.len() == 1 && found[0].contains(part), "{unsupported}: {found:?}");
             assert!(found[0].contains("a.yaml:4"), "{found:?}");
         }
+        let static_pod = "do: [{create-static-pod: {metadata: {name: s}, spec: {containers: [{name: c, image: 'nginx:1'}]}}}]";
+        assert!(limits(static_pod)[0].contains("the model does not run the image"));
         let exec = |script: &str| {
             let step = format!("do: [{{exec: {{pod: p, command: [sh, -c, '{script}']}}}}]");
             limits(&format!("{}\n{step}", pod("image: agnhost:2.52, args: [pause]")))

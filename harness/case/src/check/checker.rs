@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use crate::case_name::case_name;
 use crate::positions::PathSegment;
 use crate::problem::did_you_mean;
 use crate::schema::Case;
@@ -86,7 +87,9 @@ impl<'a> Checker<'a> {
     }
 
     pub(crate) fn report_unknown_pod(&mut self, path: &[PathSegment], pod: &Name) {
-        if self.pods.len() < self.case.pods.len() {
+        let case = self.case;
+        let mut manifests = case.pods.iter().chain(case.all_static_pods());
+        if manifests.any(|manifest| case_name(manifest).is_none()) {
             return; // The pod may be one whose missing name is already reported.
         }
         let names: Vec<_> = self.pods.iter().map(|pod| pod.name.as_str()).collect();

@@ -7,6 +7,7 @@ use evictlab_rules::threshold::Resource;
 use evictlab_rules::{CgroupVersion, KubeletVersion};
 
 use super::checker::{Checker, PodNames, join};
+use crate::case_name::case_name;
 use crate::expect::ExpectedMessage;
 use crate::positions::PathSegment;
 use crate::problem::did_you_mean;
@@ -37,7 +38,7 @@ impl Checker<'_> {
         self.check_oom_killed();
         self.check_pod_names(yaml_path!["expect", "evicted"], &expect.evicted);
         let rejected = expect.rejected.as_deref().unwrap_or_default();
-        self.check_pod_names(yaml_path!["expect", "rejected"], rejected);
+        self.check_rejected(yaml_path!["expect", "rejected"], rejected);
         if let Some(message) = &expect.message {
             self.check_message(yaml_path!["expect", "message"], message, expect.evicted.first());
         }
@@ -77,6 +78,10 @@ impl Checker<'_> {
                 self.report_unknown_pod(path, pod);
                 continue;
             };
+            if self.is_static_pod(pod) {
+                let note = "the Summary has it under the name of its mirror pod: check `samples` in `that`";
+                self.report(path, format!("`{pod}` is a static pod"), note);
+            }
             for (at, container) in containers.iter().enumerate() {
                 self.check_known("container", &join(path, yaml_path![at]), container, &known, pod);
             }
@@ -134,7 +139,7 @@ impl Checker<'_> {
             self.check_pod_names(&join(path, yaml_path!["evicted"]), instead);
         }
         if let Some(instead) = &bug.rejected {
-            self.check_pod_names(&join(path, yaml_path!["rejected"]), instead);
+            self.check_rejected(&join(path, yaml_path!["rejected"]), instead);
             if self.case.expect.rejected.is_none() {
                 let note = "without it, a rejection makes the case inconclusive";
                 self.report(path, "`rejected` of a known bug needs `expect.rejected`", note);
@@ -152,6 +157,21 @@ impl Checker<'_> {
     fn check_has_eviction(&mut self, path: &[PathSegment], field: &str, evicted: &[Name]) {
         if evicted.is_empty() {
             self.report(path, format!("`{field}` needs an eviction, but `evicted` is empty"), "");
+        }
+    }
+
+    fn is_static_pod(&self, name: &Name) -> bool {
+        self.case.all_static_pods().any(|manifest| case_name(manifest) == Some(name.as_str()))
+    }
+
+    /// Checks that pods that the kubelet rejects can be observed.
+    fn check_rejected(&mut self, path: &[PathSegment], pods: &[Name]) {
+        self.check_pod_names(path, pods);
+        for (at, pod) in pods.iter().enumerate() {
+            if self.is_static_pod(pod) {
+                let note = "the kubelet creates no mirror pod of it: check its event in `that`";
+                self.report(&join(path, yaml_path![at]), format!("`{pod}` is a static pod"), note);
+            }
         }
     }
 
@@ -279,6 +299,11 @@ mod tests {
                 "a known bug with a time of the kill, but without an eviction",
                 "    message: {containers: {el1: {}}}\n",
                 "    evicted: []\n    killed-after: 3s\n",
+            ),
+            (
+                "a static pod that is rejected, or in the Summary",
+                "expect:\n",
+                "static-pods:\n  - {metadata: {name: web}, spec: {containers: [{name: a, image: 'a:1'}]}}\nexpect:\n  rejected: [web, alloc]\n  summary: {web: [a]}\n",
             ),
             ("a known bug without an outcome", "    message: {containers: {el1: {}}}\n", ""),
         ]));

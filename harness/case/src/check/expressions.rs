@@ -41,7 +41,7 @@ impl Checker<'_> {
         let pods: BTreeSet<&str> = case
             .pods
             .iter()
-            .chain(&case.static_pods)
+            .chain(case.all_static_pods())
             .chain(of_objects.copied())
             .filter_map(case_name)
             .collect();

@@ -81,6 +81,10 @@ fn growing_containers(case: &Case) -> Vec<Vec<PathSegment>> {
         {
             growing.push(yaml_path!["do", at, "create"].to_vec());
         }
+        let static_pod = step.created_static_pod();
+        if static_pod.is_some_and(|pod| GROWTH_VARIABLE.is_match(&Value::Object(pod.clone()).to_string())) {
+            growing.push(yaml_path!["do", at, "create-static-pod"].to_vec());
+        }
         if let Some(Action::Exec(exec)) = &step.action
             && exec.command.iter().any(|word| GROWTH_VARIABLE.is_match(word))
         {

@@ -100,6 +100,9 @@ impl Checker<'_> {
             if let Some(object) = step.created_object() {
                 self.check_object(yaml_path!["do", at, "create"], object);
             }
+            if let Some(pod) = step.created_static_pod() {
+                self.check_manifest(yaml_path!["do", at, "create-static-pod"], pod, Some(ApiType::Pod));
+            }
         }
         for (at, ephemeral) in case.ephemeral_containers.iter().enumerate() {
             let path = yaml_path!["ephemeral-containers", at, "container"];

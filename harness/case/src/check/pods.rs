@@ -16,37 +16,62 @@ impl Checker<'_> {
     pub(crate) fn check_pods(&mut self) {
         let case = self.case;
         let creates_pod = case.created_objects().next().is_some();
-        if case.pods.is_empty() && case.objects.is_empty() && case.static_pods.is_empty() && !creates_pod {
+        let has_static_pod = case.all_static_pods().next().is_some();
+        if case.pods.is_empty() && case.objects.is_empty() && !has_static_pod && !creates_pod {
             self.report(yaml_path!["pods"], "the case has no pod", "");
         }
-        for (at, manifest) in self.case.pods.iter().enumerate() {
-            for (field, valid) in [("apiVersion", "v1"), ("kind", "Pod")] {
-                if manifest.get(field).is_some_and(|value| value != valid) {
-                    self.report(
-                        yaml_path!["pods", at, field],
-                        format!("`{field}` of a pod must be `{valid}`"),
-                        "",
-                    );
-                }
-            }
-            self.check_pod_name(at, manifest);
-            self.check_containers(at, manifest);
+        for (at, manifest) in case.pods.iter().enumerate() {
+            let path = yaml_path!["pods", at];
+            self.check_kind_of_pod(path, manifest);
+            self.check_pod_name(path, manifest);
+            self.check_containers(path, manifest);
             self.pods.extend(pod_names(manifest));
         }
         let created = case.created_objects().filter(|manifest| has_kind(manifest, "Pod"));
         self.pods.extend(created.filter_map(pod_names));
+        for (at, manifest) in case.static_pods.iter().enumerate() {
+            self.check_static_pod(yaml_path!["static-pods", at], manifest);
+        }
+        for (at, step) in case.steps.iter().enumerate() {
+            if let Some(manifest) = step.created_static_pod() {
+                self.check_static_pod(yaml_path!["do", at, "create-static-pod"], manifest);
+            }
+        }
     }
 
-    fn check_pod_name(&mut self, at: usize, manifest: &Map<String, Value>) {
+    /// Checks a static pod, whose manifest the kubelet reads from a file.
+    fn check_static_pod(&mut self, path: &[PathSegment], manifest: &Map<String, Value>) {
+        self.check_kind_of_pod(path, manifest);
+        let name = manifest.get("metadata").and_then(|metadata| metadata.get("name"));
+        if name.and_then(Value::as_str).is_some() {
+            self.check_pod_name(path, manifest);
+        } else {
+            let note = "state `name`: the kubelet does not generate one";
+            self.report(path, "the static pod has no `metadata.name`", note);
+        }
+        self.check_containers(path, manifest);
+        self.pods.extend(pod_names(manifest));
+    }
+
+    fn check_kind_of_pod(&mut self, path: &[PathSegment], manifest: &Map<String, Value>) {
+        for (field, valid) in [("apiVersion", "v1"), ("kind", "Pod")] {
+            if manifest.get(field).is_some_and(|value| value != valid) {
+                let message = format!("`{field}` of a pod must be `{valid}`");
+                self.report(&join(path, yaml_path![field]), message, "");
+            }
+        }
+    }
+
+    fn check_pod_name(&mut self, path: &[PathSegment], manifest: &Map<String, Value>) {
         let Some(name) = case_name(manifest) else {
             let note = "state `name`, or `generateName` for a name that the API server completes";
-            self.report(yaml_path!["pods", at, "metadata"], "the pod has no `metadata.name`", note);
+            self.report(&join(path, yaml_path!["metadata"]), "the pod has no `metadata.name`", note);
             return;
         };
         let stated =
             |field: &str| manifest.get("metadata").is_some_and(|metadata| metadata.get(field).is_some());
         let field = if stated("name") { "name" } else { "generateName" };
-        let path = yaml_path!["pods", at, "metadata", field];
+        let path = &join(path, yaml_path!["metadata", field]);
         if stated("name") && stated("generateName") {
             let note = "the API server ignores `generateName` beside `name`";
             self.report(path, "the pod has both a `name` and a `generateName`", note);
@@ -58,22 +83,22 @@ impl Checker<'_> {
         }
     }
 
-    fn check_containers(&mut self, at: usize, manifest: &Map<String, Value>) {
+    fn check_containers(&mut self, path: &[PathSegment], manifest: &Map<String, Value>) {
         let mut names = BTreeSet::new();
         let spec = manifest.get("spec");
         let empty = vec![];
         for list in CONTAINER_LISTS {
             let containers = spec.and_then(|spec| spec.get(list));
             if containers.is_some_and(|containers| !containers.is_array()) {
-                self.report(yaml_path!["pods", at, "spec", list], format!("`{list}` must be a list"), "");
+                self.report(&join(path, yaml_path!["spec", list]), format!("`{list}` must be a list"), "");
             }
             let containers = containers.and_then(Value::as_array).unwrap_or(&empty);
             if list == "containers" && containers.is_empty() {
-                self.report(yaml_path!["pods", at, "spec", list], "the pod has no containers", "");
+                self.report(&join(path, yaml_path!["spec", list]), "the pod has no containers", "");
             }
             for (item, container) in containers.iter().enumerate() {
-                let path = yaml_path!["pods", at, "spec", list, item];
-                self.add_container(&mut names, path, container.get("name"));
+                let path = join(path, yaml_path!["spec", list, item]);
+                self.add_container(&mut names, &path, container.get("name"));
             }
         }
     }
@@ -131,6 +156,21 @@ mod tests {
             ("another kind", "- metadata: {name: alloc}", "- kind: Deployment\n    metadata: {name: alloc}"),
             ("container twice", "name: side,", "name: el1,"),
             ("no containers", "      containers:\n", "      contaners:\n"),
+            (
+                "a static pod with a generated name",
+                "expect:\n",
+                "static-pods:\n  - {metadata: {generateName: web-}, spec: {containers: [{name: a, image: 'a:1'}]}}\nexpect:\n",
+            ),
+            (
+                "a static pod with the name of a pod",
+                "expect:\n",
+                "do:\n  - create-static-pod: {kind: Pod, metadata: {name: alloc}, spec: {containers: [{name: a, image: 'a:1'}]}}\nexpect:\n",
+            ),
+            (
+                "a static pod without containers, of another kind",
+                "expect:\n",
+                "do:\n  - create-static-pod: {kind: Job, metadata: {name: Web}, spec: {}}\nexpect:\n",
+            ),
             ("a name and a generated name", "{name: alloc}", "{name: alloc, generateName: alloc-}"),
         ]));
     }

@@ -9,6 +9,7 @@ use crate::manifest_types::has_kind;
 use crate::object_name::{EXPIRY_NAME, ObjectKind, ObjectName, QUOTA_NAME};
 use crate::positions::PathSegment;
 use crate::problem::did_you_mean;
+use crate::step::Step;
 use crate::values::Name;
 use crate::words::list_names;
 use crate::yaml_path;
@@ -67,8 +68,9 @@ impl Checker<'_> {
             Action::Node(NodeChange::LoadImage(image)) => {
                 self.check_image_name(yaml_path!["do", at, "load-image"], image);
             }
+            Action::Node(NodeChange::DeleteStaticPod(pod)) => self.check_static_pod_reference(at, pod),
             Action::Api(ApiRequest::Create(_) | ApiRequest::Delete(_) | ApiRequest::Evict(_)) => {}
-            // `check_node` checks taints.
+            // `check_node` checks taints, `check_pods` static pods.
             Action::Node(
                 NodeChange::Taint(_)
                 | NodeChange::Untaint(_)
@@ -77,10 +79,27 @@ impl Checker<'_> {
                 | NodeChange::Pause
                 | NodeChange::Resume
                 | NodeChange::Configure(_)
-                | NodeChange::RestartKubelet,
+                | NodeChange::RestartKubelet
+                | NodeChange::CreateStaticPod(_),
             )
             | Action::ReadLogs(_) => {}
         }
+    }
+
+    /// Checks that a static pod exists when the step at this place deletes it.
+    fn check_static_pod_reference(&mut self, at: usize, pod: &Name) {
+        let case = self.case;
+        let created = case.steps[..at].iter().filter_map(Step::created_static_pod);
+        let names: Vec<&str> = case.static_pods.iter().chain(created).filter_map(case_name).collect();
+        if names.contains(&pod.as_str()) {
+            return;
+        }
+        let note = did_you_mean(pod.as_str(), names.iter().copied()).unwrap_or_else(|| {
+            let known = list_names(names.iter().copied());
+            format!("state it in `static-pods`, or create it in an earlier step; known: {known}")
+        });
+        let path = yaml_path!["do", at, "delete-static-pod"];
+        self.report(path, format!("the case has no static pod `{pod}`"), note);
     }
 
     fn check_command(&mut self, at: usize, command: &ContainerCommand) {
@@ -207,6 +226,16 @@ mod tests {
                 "a resize of no such container",
                 "expect:\n",
                 "do:\n  - resize: {pod: alloc, container: el2, requests: {memory: 1Mi}}\nexpect:\n",
+            ),
+            (
+                "a deletion of a static pod that is created later",
+                "expect:\n",
+                "do:\n  - delete-static-pod: web\n  - create-static-pod: {metadata: {name: web}, spec: {containers: [{name: a, image: 'a:1'}]}}\nexpect:\n",
+            ),
+            (
+                "a deletion of a pod as a static one, whose answer is kept",
+                "expect:\n",
+                "static-pods:\n  - {metadata: {name: aloc}, spec: {containers: [{name: a, image: 'a:1'}]}}\ndo:\n  - {delete-static-pod: alloc, answer: a}\nexpect:\n",
             ),
             ("an empty command", "expect:\n", "do:\n  - exec: {pod: alloc, command: []}\nexpect:\n"),
         ]));

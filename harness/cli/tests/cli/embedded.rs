@@ -181,9 +181,9 @@ fn the_first_summary_may_arrive_after_the_end() {
     assert_eq!(verdicts, ["passed"], "{}", ran.out);
 }
 
-/// Steps of a case run commands in containers and load images.
+/// Steps of a case run commands in containers, load images, and create and delete static pods.
 #[test]
-fn steps_run_commands_and_load_images() {
+fn steps_run_commands_load_images_and_create_static_pods() {
     const POD: &str = "pods: [{metadata: {generateName: idle-}, spec: {containers: [{name: el1, image: 'agnhost:2.52', args: [pause]}]}}]";
     let cases = [
         (
@@ -197,6 +197,19 @@ fn steps_run_commands_and_load_images() {
                 - {what: exit status, value: answers.ended.code, is: 3}
                 - {what: stdout, value: answers.ended.stdout, matches: "^in idle-.....\n$"}
                 - {what: stderr, value: answers.ended.stderr, is: "wrong\n"}"#,
+            ("passed", "the expected outcome was observed"),
+        ),
+        (
+            "static-pods",
+            r#"do: [
+              {when: running(pods.idle), create-static-pod: {metadata: {name: late}, spec: {terminationGracePeriodSeconds: 1, containers: [{name: el1, image: 'agnhost:2.52', args: [pause]}]}}},
+              {when: running(pods.late), delete: {pod: late}, about: deleting the mirror pod},
+              {when: "history.late.exists(h, h.gone) && running(pods.late)", delete-static-pod: late},
+              {when: history.late.filter(h, h.gone).size() == 2}]
+            expect:
+              evicted: []
+              that:
+                - {what: mirror pods, value: "podList.filter(pod, pod.metadata.name.startsWith('late-')).size()", is: 2}"#,
             ("passed", "the expected outcome was observed"),
         ),
         (

@@ -51,7 +51,7 @@ impl Node {
             reverted = reverted.and(self.backend.limit_memory(None).await);
         }
         if static_pods {
-            reverted = reverted.and(self.backend.replace_static_pods(&[]).await);
+            reverted = reverted.and(self.backend.delete_static_pods().await);
         }
         if taints_and_resources || cordon {
             reverted = reverted.and(self.clean(cordon).await);

@@ -17,6 +17,15 @@ use crate::case_runner::observation::logs::LogReader;
 use crate::case_runner::observation::read_budget::{READ_TIMEOUT, ReadBudget};
 use crate::case_runner::observation::step_queue::describe_step;
 use crate::case_runner::runner::CaseRunner;
+use crate::node_setup::changes::create_static_pod;
+
+/// What a change of the node may need beside the node.
+#[derive(Clone, Copy)]
+struct StepScope<'a> {
+    namespace: &'a Namespace,
+    placement: &'a Placement<'a>,
+    live: &'a LiveState,
+}
 
 impl CaseRunner<'_> {
     /// Executes a step. A rejection by the API server is an error unless the case keeps the answer.
@@ -37,8 +46,8 @@ impl CaseRunner<'_> {
                 record_answer(step.answer.as_ref(), result, observations)
             }
             Action::Node(change) => {
-                let config = &mut observations.kubelet_config_overrides;
-                self.change_node(change, namespace, live, config).await
+                let scope = StepScope { namespace, placement, live };
+                self.change_node(change, scope, &mut observations.kubelet_config_overrides).await
             }
             Action::Exec(command) => {
                 let result = self.run_command(command, live).await?;
@@ -103,8 +112,7 @@ impl CaseRunner<'_> {
     async fn change_node(
         &self,
         change: &NodeChange,
-        namespace: &Namespace,
-        live: &LiveState,
+        StepScope { namespace, placement, live }: StepScope<'_>,
         config: &mut Map<String, Value>,
     ) -> Result<(), CaseError> {
         let node = &self.run_node.node;
@@ -137,6 +145,8 @@ impl CaseRunner<'_> {
                 let image = (self.run_node.image_names())(image);
                 node.backend().load_image(&image).await?;
             }
+            NodeChange::CreateStaticPod(pod) => create_static_pod(node, pod, placement).await?,
+            NodeChange::DeleteStaticPod(name) => node.backend().delete_static_pod(name.as_str()).await?,
         }
         Ok(())
     }

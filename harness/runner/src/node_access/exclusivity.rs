@@ -100,6 +100,8 @@ mod tests {
             ("kubelet-config: {evictionMaxPodGracePeriod: 3}", HostAndDisk, Exclusivity::Node),
             ("pressure: {signal: memory.available}", HostAndDisk, Exclusivity::Node),
             ("faults: [{kubelet-restart: {}}]", Nothing, Exclusivity::Node),
+            ("static-pods: [{}]", HostAndDisk, Exclusivity::Node),
+            ("do: [{create-static-pod: {}}]", HostAndDisk, Exclusivity::Node),
             ("expect: {killed-within: 30s}", HostAndDisk, Exclusivity::Node),
             ("pressure: {signal: nodefs.available}", HostAndDisk, Exclusivity::Disk),
             ("pressure: {signal: nodefs.inodesFree}", HostAndDisk, Exclusivity::Disk),

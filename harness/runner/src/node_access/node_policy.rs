@@ -424,6 +424,7 @@ mod tests {
                 "changes the node (taint, untaint)",
             ),
             ("static-pods: [{}]", "changes the node (static pods)"),
+            ("do: [{create-static-pod: {}}]", "changes the node (create-static-pod)"),
             ("do: [{exec: {pod: p, command: [ls]}}]", "runs commands through the container runtime"),
             (
                 "priority-classes: {high: 1000}",

@@ -1,9 +1,9 @@
 //! Changes of a node that a case states, and their reversal.
 
-use evictlab_case::{Case, NodeChange, NodeSetup};
+use evictlab_case::{Case, NodeChange, NodeSetup, case_name};
 use evictlab_cluster::workload::{Placement, static_pod_manifest};
 use evictlab_cluster::{Node, NodeError, NodeReversal};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// Applies a case's memory limit, extended resources and static pods to its node.
 pub(crate) async fn set_up_node(
@@ -20,12 +20,23 @@ pub(crate) async fn set_up_node(
         let capacity = capacity.iter().map(|(name, amount)| (name.clone(), json!(amount.as_str())));
         node.advertise(&capacity.collect()).await?;
     }
-    if !case.static_pods.is_empty() {
-        let pods: Vec<Value> =
-            case.static_pods.iter().map(|pod| static_pod_manifest(pod, placement)).collect();
-        node.backend().replace_static_pods(&pods).await?;
+    if case.all_static_pods().next().is_some() {
+        node.backend().delete_static_pods().await?;
+    }
+    for pod in &case.static_pods {
+        create_static_pod(node, pod, placement).await?;
     }
     Ok(())
+}
+
+/// Creates a static pod of a case on its node.
+pub(crate) async fn create_static_pod(
+    node: &Node,
+    pod: &Map<String, Value>,
+    placement: &Placement<'_>,
+) -> Result<(), NodeError> {
+    let name = case_name(pod).unwrap_or_default();
+    node.backend().create_static_pod(name, &static_pod_manifest(pod, placement)).await
 }
 
 /// Returns the size of the unused image that a case puts on its node, in bytes.
@@ -41,7 +52,7 @@ pub(crate) fn reversal(case: &Case) -> NodeReversal {
     NodeReversal {
         paused: changes(NodeChange::Pause),
         memory_limit: memory.is_some(),
-        static_pods: !case.static_pods.is_empty(),
+        static_pods: case.all_static_pods().next().is_some(),
         taints_and_resources: case.node_changes().next().is_some() || !capacity.is_empty(),
         cordon: changes(NodeChange::Drain),
         unused_images: unused_image.is_some(),
@@ -65,6 +76,8 @@ mod tests {
         assert_eq!(of("node: {unused-image: 1Gi}"), NodeReversal { unused_images: true, ..none });
         assert_eq!(of("node: {capacity: {evictlab.dev/gpu: 1}}"), taints);
         assert_eq!(of("static-pods: [{spec: {}}]"), NodeReversal { static_pods: true, ..none });
+        let static_pods = NodeReversal { static_pods: true, ..taints };
+        assert_eq!(of("do: [{create-static-pod: {spec: {}}}]"), static_pods);
         assert_eq!(of("do: [{pause: true}]"), NodeReversal { paused: true, ..taints });
         assert_eq!(of("do: [{drain: true}]"), NodeReversal { cordon: true, ..taints });
     }

@@ -32,10 +32,12 @@ mod tests {
             pods: [{spec: {initContainers: [{image: one}], containers: [{image: two}, {image: not, imagePullPolicy: Never}]}}],
             objects: [{kind: Deployment, spec: {template: {spec: {containers: [{image: three}]}}}}],
             static-pods: [{spec: {containers: [{image: four}]}}],
-            do: [{create: {kind: Job, spec: {template: {spec: {containers: [{image: five}]}}}}}],
+            do: [
+                {create: {kind: Job, spec: {template: {spec: {containers: [{image: five}]}}}}},
+                {create-static-pod: {spec: {containers: [{image: seven}]}}}],
             ephemeral-containers: [{pod: p, container: {image: six}}]}",
         )
         .unwrap();
-        assert_eq!(images_of(&case), ["one", "two", "four", "three", "five", "six"]);
+        assert_eq!(images_of(&case), ["one", "two", "four", "three", "seven", "five", "six"]);
     }
 }

@@ -117,15 +117,26 @@ impl EmbeddedNode {
         })
     }
 
-    pub(super) fn replace_static_pods(&self, pods: &[Value]) -> Result<(), NodeError> {
-        let replaced = self.with_node("replace the static pods", |node, ctx| {
-            for name in node.static_pod_names(STATIC_POD) {
-                node.static_pod(&name, None, ctx)?;
-            }
-            let mut pods = pods.iter().enumerate();
-            pods.try_for_each(|(index, pod)| node.static_pod(&format!("{STATIC_POD}{index}"), Some(pod), ctx))
+    pub(super) fn create_static_pod(&self, name: &str, pod: &Value) -> Result<(), NodeError> {
+        let created = self.with_node("create a static pod", |node, ctx| {
+            node.static_pod(&format!("{STATIC_POD}{name}"), Some(pod), ctx)
         })?;
-        replaced.map_err(|_: NoSpace| NodeError::DiskFull { node: self.node.clone() })
+        created.map_err(|_: NoSpace| NodeError::DiskFull { node: self.node.clone() })
+    }
+
+    pub(super) fn delete_static_pod(&self, name: &str) -> Result<(), NodeError> {
+        let deleted = self.with_node("delete a static pod", |node, ctx| {
+            node.static_pod(&format!("{STATIC_POD}{name}"), None, ctx)
+        })?;
+        deleted.map_err(|_: NoSpace| NodeError::DiskFull { node: self.node.clone() })
+    }
+
+    pub(super) fn delete_static_pods(&self) -> Result<(), NodeError> {
+        let deleted = self.with_node("delete the static pods", |node, ctx| {
+            let names = node.static_pod_names(STATIC_POD);
+            names.iter().try_for_each(|name| node.static_pod(name, None, ctx))
+        })?;
+        deleted.map_err(|_: NoSpace| NodeError::DiskFull { node: self.node.clone() })
     }
 
     /// Runs a command in a container, in simulated time.
@@ -180,14 +191,20 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn static_pods_are_replaced_whatever_their_number() {
+    async fn static_pods_are_deleted_by_name_or_together() {
         let node = node("worker");
-        let count = || node.with_node("count", |node, _| node.static_pod_names(STATIC_POD).len()).unwrap();
+        let files = || node.with_node("list files", |node, _| node.static_pod_names("")).unwrap();
         let pod = json!({"kind": "Pod", "metadata": {"name": "web"}});
-        for number in [20, 3, 0] {
-            node.replace_static_pods(&vec![pod.clone(); number]).unwrap();
-            assert_eq!(count(), number);
+        let own = node.with_node("create a file", |node, ctx| node.static_pod("own", Some(&pod), ctx));
+        own.unwrap().unwrap();
+        for name in ["a", "b", "b", "c"] {
+            node.create_static_pod(name, &pod).unwrap();
         }
+        node.delete_static_pod("a").unwrap();
+        node.delete_static_pod("unknown").unwrap();
+        assert_eq!(files(), ["evictlab-b", "evictlab-c", "own"]);
+        node.delete_static_pods().unwrap();
+        assert_eq!(files(), ["own"]);
     }
 
     #[tokio::test(start_paused = true)]

@@ -164,13 +164,16 @@ impl KindNode {
         Ok(remove_unused(&self.docker, &self.node).await?)
     }
 
-    pub(super) async fn replace_static_pods(&self, pods: &[Value]) -> Result<(), NodeError> {
-        self.run(&["sh", "-c", &format!("rm -f {STATIC_PODS}/evictlab-*.yaml")]).await?;
-        for (index, pod) in pods.iter().enumerate() {
-            let path = format!("{STATIC_PODS}/evictlab-{index}.yaml");
-            self.write_file(&path, 0o600, pod.to_string().as_bytes()).await?;
-        }
-        Ok(())
+    pub(super) async fn create_static_pod(&self, name: &str, pod: &Value) -> Result<(), NodeError> {
+        self.write_file(&static_pod_file(name), 0o600, pod.to_string().as_bytes()).await
+    }
+
+    pub(super) async fn delete_static_pod(&self, name: &str) -> Result<(), NodeError> {
+        self.run(&["rm", "-f", &static_pod_file(name)]).await.map(drop)
+    }
+
+    pub(super) async fn delete_static_pods(&self) -> Result<(), NodeError> {
+        self.run(&["sh", "-c", &format!("rm -f {}", static_pod_file("*"))]).await.map(drop)
     }
 
     /// Backs up the original files, unless a backup exists, and returns their content.
@@ -205,6 +208,11 @@ impl KindNode {
     pub(super) async fn restart_kubelet(&self) -> Result<(), NodeError> {
         self.run(&["sh", "-ec", RESTART]).await.map(drop)
     }
+}
+
+/// Returns the file of a static pod of a case; those of all for the name `*`.
+fn static_pod_file(name: &str) -> String {
+    format!("{STATIC_PODS}/evictlab-{name}.yaml")
 }
 
 /// Adds the housekeeping flag to `KUBELET_EXTRA_ARGS` in the content of `/etc/default/kubelet`.

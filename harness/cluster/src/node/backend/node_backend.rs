@@ -269,12 +269,38 @@ impl NodeBackend {
         }
     }
 
-    /// Replaces the static pods of earlier calls by these.
-    pub async fn replace_static_pods(&self, pods: &[Value]) -> Result<(), NodeError> {
+    /// Writes the manifest of a static pod of a case, `name`, for the kubelet to read.
+    ///
+    /// # Errors
+    /// The disk is full, or the node is not managed by evictlab.
+    pub async fn create_static_pod(&self, name: &str, pod: &Value) -> Result<(), NodeError> {
         match self {
-            Self::Embedded(node) => node.replace_static_pods(pods),
-            Self::Kind(node) => node.replace_static_pods(pods).await,
-            Self::Existing(node) => node.allow_only_if(pods.is_empty()),
+            Self::Embedded(node) => node.create_static_pod(name, pod),
+            Self::Kind(node) => node.create_static_pod(name, pod).await,
+            Self::Existing(node) => Err(node.not_managed()),
+        }
+    }
+
+    /// Deletes the manifest of a static pod of [`Self::create_static_pod`], if it exists. The
+    /// kubelet then ends the pod.
+    ///
+    /// # Errors
+    /// The node is not managed by evictlab.
+    pub async fn delete_static_pod(&self, name: &str) -> Result<(), NodeError> {
+        match self {
+            Self::Embedded(node) => node.delete_static_pod(name),
+            Self::Kind(node) => node.delete_static_pod(name).await,
+            Self::Existing(node) => Err(node.not_managed()),
+        }
+    }
+
+    /// Deletes the manifests of all static pods of [`Self::create_static_pod`], also by earlier
+    /// runs. Does nothing on a node that is not managed by evictlab, which cannot have one.
+    pub async fn delete_static_pods(&self) -> Result<(), NodeError> {
+        match self {
+            Self::Embedded(node) => node.delete_static_pods(),
+            Self::Kind(node) => node.delete_static_pods().await,
+            Self::Existing(_) => Ok(()),
         }
     }
 

@@ -43,7 +43,9 @@ impl Kubelet {
     /// Returns whether admission admits a pod under any condition.
     fn counts_as_critical(&self, pod: &Pod) -> bool {
         let is_cluster_critical = pod.priority() == SYSTEM_CRITICAL_PRIORITY;
+        let is_spared = pod.has_critical_priority() || !self.has(Defect::AdmissionRejectsStatic);
         pod.is_critical()
+            && is_spared
             && !self.has(Defect::AdmissionRejectsCritical)
             && !(is_cluster_critical && self.has(Defect::AdmissionRejectsClusterCritical))
     }

@@ -552,7 +552,9 @@ impl Manager {
         for (at, candidate) in candidates.iter().enumerate() {
             let Some(stats) = sample.pod(&candidate.pod.metadata.uid) else { continue };
             let messages = exceeded_limits(&self.version, candidate.pod, stats, dedicated, defects);
-            if candidate.pod.is_critical() && !defects.has(Defect::CriticalLimitEnforced) {
+            let of_static =
+                !candidate.pod.has_critical_priority() && defects.has(Defect::StaticLimitEnforced);
+            if candidate.pod.is_critical() && !of_static && !defects.has(Defect::CriticalLimitEnforced) {
                 spared.extend(messages.iter().map(|_| at));
                 continue;
             }

@@ -83,7 +83,9 @@ impl Kubelet {
         let is_tolerated = |taint: &Taint| taint.effect != "NoExecute" || constraints.tolerates(taint);
         let tolerates = node.taints().iter().all(is_tolerated);
         let is_preemptor = manifest.pod.is_critical() || self.has(Defect::PreemptionByOrdinary);
-        let preempts = is_preemptor && !self.has(Defect::PreemptionRefused);
+        let is_refused = self.has(Defect::PreemptionRefused)
+            || !manifest.pod.has_critical_priority() && self.has(Defect::PreemptionRefusedToStatic);
+        let preempts = is_preemptor && !is_refused;
         // Preemption is of use only if the pod lacks nothing but resources
         // (`HandleAdmissionFailure` in pkg/kubelet/preemption/preemption.go).
         let is_of_use = affine && tolerates || self.has(Defect::PreemptionInVain);

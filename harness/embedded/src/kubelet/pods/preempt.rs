@@ -138,12 +138,16 @@ impl Kubelet {
             || pod.qos_class() == QosClass::Guaranteed && self.has(Defect::PreemptionSparesGuaranteed)
     }
 
+    /// Returns whether a critical pod preempts one that it must not preempt: a defect.
+    fn preempts_wrongly(&self, critical: &Pod, other: &Pod) -> bool {
+        other.priority() == critical.priority() && self.has(Defect::PreemptionOfEqualPriority)
+            || critical.priority() > other.priority() && self.has(Defect::PreemptionOfStatic)
+            || critical.spec.priority.is_none() && self.has(Defect::PreemptionByStaticOfCritical)
+    }
+
     /// Returns the pods to kill, in this order (`getPodsToPreempt`).
     fn victims(&self, critical: &Pod, wants: Wants) -> Result<Vec<PodUid>, Rejection> {
         let version = &self.identity.version;
-        let is_equal = |other: &Pod| {
-            other.priority() == critical.priority() && self.has(Defect::PreemptionOfEqualPriority)
-        };
         // Since 1.34, `getAllocatedPods` replaces `GetActivePods` (kubernetes/kubernetes#132105).
         let counts_pending = !version.at_least(34) || self.has(Defect::PreemptionCountsPendingResizes);
         let resized: BTreeMap<&PodUid, Pod> = if counts_pending {
@@ -161,7 +165,8 @@ impl Kubelet {
                     PreemptionCandidate { uid, pod, version }
                 })
                 .filter(|candidate| {
-                    (is_preemptable(critical, candidate.pod) || is_equal(candidate.pod))
+                    (is_preemptable(critical, candidate.pod)
+                        || self.preempts_wrongly(critical, candidate.pod))
                         && !self.spares(candidate.pod)
                         && candidate.pod.qos_class() == qos
                 })
