@@ -1,13 +1,12 @@
 //! Event correlation: aggregation, counting, spam filter (client-go
 //! `tools/record/events_cache.go`).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use super::lru_cache::LruCache;
 use crate::resource::Event;
 use crate::sim;
 
@@ -31,12 +30,12 @@ pub(super) enum Correlation {
     Counted(Event),
 }
 
-/// Caches of the correlation. Like client-go's, they forget what has not been used for longest.
+/// Caches of the correlation. Unlike client-go's, they have no limit.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Correlator {
-    aggregates: LruCache<AggregateRecord>,
-    logs: LruCache<EventLog>,
-    buckets: LruCache<TokenBucket>,
+    aggregates: BTreeMap<String, AggregateRecord>,
+    logs: BTreeMap<String, EventLog>,
+    buckets: BTreeMap<String, TokenBucket>,
 }
 
 /// Events with the same reason and object.
@@ -74,7 +73,7 @@ impl Correlator {
         spam_key_has_type: bool,
     ) -> Correlation {
         let key = self.aggregate(&mut event, now, epoch);
-        let log = self.logs.get_or_insert_with(key, || EventLog {
+        let log = self.logs.entry(key).or_insert_with(|| EventLog {
             name: event.metadata.name.clone(),
             first: event.first_timestamp.clone(),
             count: 0,
@@ -100,7 +99,8 @@ impl Correlator {
         let equal = format!("{similar}\n{path}\n{message}");
         let record = self
             .aggregates
-            .get_or_insert_with(similar.clone(), || AggregateRecord { messages: BTreeSet::new(), last: now });
+            .entry(similar.clone())
+            .or_insert_with(|| AggregateRecord { messages: BTreeSet::new(), last: now });
         if now.since(record.last) > MAX_AGGREGATE_INTERVAL {
             record.messages.clear();
         }
@@ -124,7 +124,7 @@ impl Correlator {
         if spam_key_has_type {
             object = object + "\n" + event.event_type;
         }
-        let bucket = self.buckets.get_or_insert_with(object, || TokenBucket { left: BURST, at: now });
+        let bucket = self.buckets.entry(object).or_insert(TokenBucket { left: BURST, at: now });
         let refilled = now.since(bucket.at).as_secs_f64() / REFILL.as_secs_f64();
         *bucket = TokenBucket { left: (bucket.left + refilled).min(BURST), at: now };
         let accepted = bucket.left >= 1.0;

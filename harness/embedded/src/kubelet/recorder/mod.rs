@@ -5,7 +5,6 @@
 //! can affect each of them.
 
 mod correlate;
-mod lru_cache;
 mod record;
 mod state;
 #[cfg(test)]
