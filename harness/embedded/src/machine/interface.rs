@@ -10,7 +10,7 @@ use super::disk::{BLOCK, Disk, NoSpace};
 use super::exec_result::{ExecError, ExecResult};
 use super::ids::{CgroupId, ExecId, PODS_CGROUP, ROOT_CGROUP};
 use super::kernel::Kernel;
-use super::signal::{SIGKILL, SIGTERM};
+use super::step::{SIGKILL, SIGTERM};
 use super::types::{
     Cgroup, ContainerId, ContainerSpec, DiskUse, Filesystem, Imagefs, LogLine, MachineEvent, MemoryUse,
     Signal,
@@ -171,11 +171,7 @@ impl Machine {
         match imagefs.filter(|imagefs| imagefs.has_layers) {
             Some(imagefs) => {
                 let mount_points = self.kernel.containers.values().map(|container| container.mount_points);
-                let reserved = mount_points.fold(DiskUse::default(), |sum, one| DiskUse {
-                    bytes: sum.bytes + one.bytes,
-                    inodes: sum.inodes + one.inodes,
-                });
-                self.kernel.disk.separate_layers(imagefs.capacity(), images, reserved);
+                self.kernel.disk.separate_layers(imagefs.capacity(), images, mount_points.sum());
             }
             None => self.kernel.disk.join_layers(),
         }
@@ -212,9 +208,7 @@ impl Machine {
     /// Returns the usage of a container's writable layer, with the mount points in it.
     pub(crate) fn layer(&self, id: &str) -> DiskUse {
         let Some(container) = self.container(id) else { return DiskUse::default() };
-        let written = self.kernel.disk.used(container.layer);
-        let mount_points = container.mount_points;
-        DiskUse { bytes: written.bytes + mount_points.bytes, inodes: written.inodes + mount_points.inodes }
+        self.kernel.disk.used(container.layer) + container.mount_points
     }
 
     /// Returns the usage of a container's log, with rotated files.
@@ -249,9 +243,8 @@ impl Machine {
     pub(crate) fn volume(&self, pod: &str, volume: &str) -> DiskUse {
         let tree = self.kernel.pods.get(pod).and_then(|pod| pod.volumes.get(volume)).copied();
         let Some(tree) = tree else { return DiskUse::default() };
-        let files = self.kernel.disk.used(tree);
         let root = if self.kernel.disk.is_tmpfs(tree) { 0 } else { BLOCK };
-        DiskUse { bytes: files.bytes + root, inodes: files.inodes + 1 }
+        self.kernel.disk.used(tree) + DiskUse { bytes: root, inodes: 1 }
     }
 
     /// Returns the size of a pod's tmpfs volume in bytes; `None` if it is not mounted.

@@ -129,7 +129,7 @@ impl Kubelet {
         let mut metadata: ObjectMeta = pod.read("metadata");
         let present = |text: Option<String>| text.filter(|text| !text.is_empty());
         let name = present(metadata.name).ok_or("invalid pod: name is needed for the pod")?;
-        let node = &self.identity.node;
+        let node = &self.options.name;
         let hash = || format!("{:032x}", fnv(format!("{pod}host:{node}file:{file}").as_bytes()));
         let uid = present(metadata.uid).unwrap_or_else(hash);
         metadata.uid = Some(uid.clone());
@@ -156,7 +156,7 @@ impl Kubelet {
                 tolerations.push(all);
             }
         });
-        apiserver::default_and_validate_pod(&mut pod, &self.identity.version)
+        apiserver::default_and_validate_pod(&mut pod, &self.options.version)
             .map_err(|status| status.message)?;
         pod.write("status", PodStatus { phase: Some(Phase::Pending), ..PodStatus::default() });
         Ok((uid, pod))

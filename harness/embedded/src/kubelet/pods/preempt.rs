@@ -140,7 +140,7 @@ impl Kubelet {
 
     /// Returns the pods to kill, in this order (`getPodsToPreempt`).
     fn victims(&self, critical: &Pod, wants: Wants) -> Result<Vec<PodUid>, Rejection> {
-        let version = &self.identity.version;
+        let version = &self.options.version;
         let is_equal = |other: &Pod| {
             other.priority() == critical.priority() && self.has(Defect::PreemptionOfEqualPriority)
         };

@@ -175,7 +175,7 @@ impl Kubelet {
         places: &[(String, Option<ContainerIndex>)],
     ) -> bool {
         let is_ordered = stopping.cause.is_ordered()
-            && self.identity.version.at_least(29)
+            && self.options.version.at_least(29)
             && !stopping.grace.is_zero()
             && !self.has(Defect::SidecarsStopAtOnce);
         let spec = &worker.manifest.spec;

@@ -3,8 +3,8 @@ use std::time::Duration;
 use evictlab_rules::KubeletVersion;
 use serde_json::{Value, json};
 
-use super::logs::LogAnswer;
 use super::*;
+use crate::apiserver::Status;
 use crate::kubelet::Kubelet;
 use crate::machine::{MachineEvent, Signal};
 use crate::options::{ClusterOptions, NodeOptions};
@@ -117,7 +117,7 @@ impl Lab {
         self.get(name).unwrap()["status"].clone()
     }
 
-    fn log(&mut self, pod: &str, container: &str, options: PodLogOptions) -> LogAnswer {
+    fn log(&mut self, pod: &str, container: &str, options: PodLogOptions) -> Result<String, Status> {
         self.simulation.with(|_, nodes, ctx| {
             let node = &nodes["n1"];
             let path = LogPath { namespace: "default", pod, container };

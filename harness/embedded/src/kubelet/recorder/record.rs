@@ -47,7 +47,7 @@ impl Kubelet {
             event.first_timestamp = Some(moment.clone());
             event.last_timestamp = Some(moment);
         }
-        let spam_key_has_type = self.identity.version.at_least(32);
+        let spam_key_has_type = self.options.version.at_least(32);
         let correlator = &mut self.recorder.correlator;
         let pending = match correlator.correlate(event, ctx.now, ctx.epoch(), spam_key_has_type) {
             Correlation::Dropped => return,
@@ -111,7 +111,7 @@ impl Kubelet {
         let object = self.reference(about);
         let name = self.event_name(&object, ctx);
         let now = ctx.epoch().meta_time(ctx.now);
-        let mut event = Event::new(object, body).with_count("kubelet", Some(&self.identity.node), now);
+        let mut event = Event::new(object, body).with_count("kubelet", Some(&self.options.name), now);
         event.metadata.name = name;
         event
     }
@@ -120,8 +120,8 @@ impl Kubelet {
     /// the node name as uid; since 1.35 it has the API version and no uid (pkg/kubelet/kubelet.go,
     /// nodeRef).
     fn reference(&self, about: EventObject) -> ObjectReference {
-        let node = || Some(self.identity.node.clone());
-        let newer = self.identity.version.at_least(35);
+        let node = || Some(self.options.name.clone());
+        let newer = self.options.version.at_least(35);
         match about {
             EventObject::Node => ObjectReference {
                 api_version: newer.then(|| "v1".to_owned()),
@@ -150,6 +150,6 @@ impl Kubelet {
     fn event_name(&mut self, object: &ObjectReference, ctx: &mut SimContext) -> String {
         let nanos = ctx.epoch().at(ctx.now).as_nanosecond() + i128::from(ctx.rng.random_range(0..1000_u16));
         let name = self.recorder.names.next_name(object, nanos);
-        if name.len() > LONGEST_NAME && self.identity.version.at_least(33) { ctx.store.uid() } else { name }
+        if name.len() > LONGEST_NAME && self.options.version.at_least(33) { ctx.store.uid() } else { name }
     }
 }
