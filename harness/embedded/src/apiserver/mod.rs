@@ -24,7 +24,7 @@ mod tests;
 mod update;
 mod workload;
 
-pub(crate) use create::{accepts_events, count_event, create, create_event, default_and_validate_pod};
+pub(crate) use create::{create, create_event, default_and_validate_pod, store_event};
 pub(crate) use decode::parse;
 pub(crate) use delete::{delete, remove_finalizer};
 pub(crate) use names::is_extended_resource;

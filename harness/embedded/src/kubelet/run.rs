@@ -96,7 +96,7 @@ impl Kubelet {
             Some(KubeletEvent::Stats(event)) => self.handle_stats_event(event, machine, ctx),
             Some(KubeletEvent::Eviction(event)) => self.handle_eviction_event(event, machine, ctx),
             Some(KubeletEvent::Status(event)) => self.handle_status_event(event, machine, ctx),
-            Some(KubeletEvent::Recorder(event)) => self.handle_recorder_event(event, ctx),
+            Some(KubeletEvent::Recorder(event)) => self.deliver_event(*event, ctx),
         }
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use crate::resource::Event;
+use super::event::Event;
 use crate::sim;
 
 /// Number of different messages, with the same reason and object, from which they are aggregated.
@@ -19,20 +19,17 @@ const BURST: f64 = 25.0;
 /// Refill interval of the spam filter.
 const REFILL: Duration = Duration::from_secs(300);
 
-/// Result of the correlation.
+/// An event after the correlation.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Correlation {
-    /// Dropped by the spam filter.
-    Dropped,
-    /// New event.
-    New(Event),
-    /// Repeated event: name, count and first time are those of the existing event.
-    Counted(Event),
+pub(crate) struct CorrelatedEvent {
+    pub(crate) event: Event,
+    /// True if name, count and first time are those of an earlier event, which this one repeats.
+    pub(crate) is_repeated: bool,
 }
 
-/// Caches of the correlation. Unlike client-go's, they have no limit.
+/// Caches of the correlation of one component's events. Unlike client-go's, they have no limit.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Correlator {
+pub(crate) struct Correlator {
     aggregates: BTreeMap<String, AggregateRecord>,
     logs: BTreeMap<String, EventLog>,
     buckets: BTreeMap<String, TokenBucket>,
@@ -61,17 +58,17 @@ struct TokenBucket {
 }
 
 impl Correlator {
-    /// Aggregates and counts an event, then applies the spam filter.
+    /// Aggregates and counts an event; `None` if the spam filter drops it.
     ///
     /// With `spam_key_has_type`, the spam filter treats `Normal` and `Warning` events separately
     /// (client-go since 1.32).
-    pub(super) fn correlate(
+    pub(crate) fn correlate(
         &mut self,
         mut event: Event,
         now: sim::SimTime,
         epoch: sim::Epoch,
         spam_key_has_type: bool,
-    ) -> Correlation {
+    ) -> Option<CorrelatedEvent> {
         let key = self.aggregate(&mut event, now, epoch);
         let log = self.logs.entry(key).or_insert_with(|| EventLog {
             name: event.metadata.name.clone(),
@@ -85,10 +82,8 @@ impl Correlator {
             event.first_timestamp = log.first.clone();
             event.count = Some(log.count);
         }
-        if !self.accept(&event, now, spam_key_has_type) {
-            return Correlation::Dropped;
-        }
-        if is_repeated { Correlation::Counted(event) } else { Correlation::New(event) }
+        let is_accepted = self.accept(&event, now, spam_key_has_type);
+        is_accepted.then_some(CorrelatedEvent { event, is_repeated })
     }
 
     /// Replaces one of many similar events with the aggregated event. Returns the key of its log.
