@@ -44,7 +44,7 @@ pub(crate) fn watch(cluster: &Cluster, request: &ApiRequest, endpoint: Endpoint)
 
 /// Opens the watch of a request, with its initial events in the buffer.
 fn open(cluster: &Cluster, request: &ApiRequest, endpoint: Endpoint) -> Result<Watch, Status> {
-    let selector = ObjectSelector::from_query(&request.query, endpoint.view.resource.source)?;
+    let selector = ObjectSelector::from_query(&request.query, endpoint.view.kind)?;
     let version = resource_version(&request.query)?;
     let send_initial_events = send_initial_events(&request.query)?;
     let now = Instant::now();
@@ -56,7 +56,7 @@ fn open(cluster: &Cluster, request: &ApiRequest, endpoint: Endpoint) -> Result<W
             namespace: request.path.namespace.clone(),
             selector,
             sent_version: 0,
-            channel: simulation.store.watch(endpoint.kind, request.path.namespace.as_deref()),
+            channel: simulation.store.watch(endpoint.view.kind, request.path.namespace.as_deref()),
             deadline,
             next_bookmark: next_bookmark(now, deadline).filter(|_| bookmarks),
             with_columns: true,
@@ -159,7 +159,7 @@ impl Watch {
 
     fn send_current_objects(&mut self, simulation: &Simulation) {
         let namespace = self.namespace.clone();
-        for object in simulation.store.list(self.endpoint.kind, namespace.as_deref()) {
+        for object in simulation.store.list(self.endpoint.view.kind, namespace.as_deref()) {
             if self.selector.matches(object) {
                 self.send("ADDED", object);
             }
@@ -175,7 +175,7 @@ impl Watch {
             Ok(changes) => {
                 let is_watched = |change: &&ObjectChange| {
                     let namespace = change.object.namespace();
-                    change.kind == self.endpoint.kind
+                    change.kind == self.endpoint.view.kind
                         && self.namespace.as_deref().is_none_or(|watched| namespace == watched)
                 };
                 let changes: Vec<ObjectChange> = changes.filter(is_watched).cloned().collect();
@@ -296,9 +296,8 @@ mod tests {
             body: Bytes::new(),
         };
         let resource = resource::find(&request.path).unwrap();
-        let view = View::from_request(&cluster, &request, resource).unwrap();
-        let mut watch =
-            open(&cluster, &request, Endpoint { view, kind: Kind::ConfigMap, subresource: None }).unwrap();
+        let view = View::from_request(&cluster, &request, resource, Kind::ConfigMap).unwrap();
+        let mut watch = open(&cluster, &request, Endpoint { view, subresource: None }).unwrap();
         watch.buffer.clear();
         cluster.with(|simulation| simulation.store.forget_history());
         watch.send_due_bookmark();

@@ -5,7 +5,6 @@
 use serde_json::Value;
 
 use super::error::SelectorError;
-use crate::http::resource::Source;
 use crate::resource::{Kind, Scope};
 
 /// Requirements on fields, all of which must be met.
@@ -33,13 +32,13 @@ impl FieldSelector {
     /// # Errors
     /// The first syntax error in the order of the sorted parts; without one, the first field that
     /// cannot be selected.
-    pub(crate) fn parse(selector: &str, source: Source) -> Result<Self, SelectorError> {
+    pub(crate) fn parse(selector: &str, kind: Kind) -> Result<Self, SelectorError> {
         let mut parts: Vec<&str> = selector.split(',').collect();
         parts.sort_unstable();
         let terms = parts.iter().filter(|part| !part.is_empty()).map(|part| Term::parse(part, selector));
         let terms = terms.collect::<Result<Vec<_>, _>>()?;
         let requirement = |Term { label, value, is_equal }: Term| {
-            let (field, value) = (selectable_field(label, source)?, value.to_owned());
+            let (field, value) = (selectable_field(label, kind)?, value.to_owned());
             Ok::<_, SelectorError>(Requirement { field, value, is_equal })
         };
         terms.into_iter().map(requirement).collect::<Result<_, _>>().map(Self)
@@ -72,29 +71,28 @@ impl Field {
     }
 }
 
-fn selectable_field(label: &str, source: Source) -> Result<Field, SelectorError> {
+fn selectable_field(label: &str, kind: Kind) -> Result<Field, SelectorError> {
     let unsupported = || SelectorError::UnsupportedField(label.to_owned());
-    let kind = source.kind();
     if label == "metadata.name" {
         return Ok(Field::text("/metadata/name"));
     }
-    if label == "metadata.namespace" && kind.is_none_or(|kind| kind.scope() == Scope::Namespaced) {
+    if label == "metadata.namespace" && kind.scope() == Scope::Namespaced {
         return Ok(Field::text("/metadata/namespace"));
     }
-    Ok(match (source, label) {
-        (Source::Stored(Kind::Pod), "spec.nodeName") => Field::text("/spec/nodeName"),
-        (Source::Stored(Kind::Pod), "spec.restartPolicy") => Field::text("/spec/restartPolicy"),
-        (Source::Stored(Kind::Pod), "spec.schedulerName") => Field::text("/spec/schedulerName"),
-        (Source::Stored(Kind::Pod), "spec.serviceAccountName") => Field::text("/spec/serviceAccountName"),
-        (Source::Stored(Kind::Pod), "spec.hostNetwork") => Field::boolean("/spec/hostNetwork"),
-        (Source::Stored(Kind::Pod), "status.phase") => Field::text("/status/phase"),
-        (Source::Stored(Kind::Pod), "status.podIP") => Field::text("/status/podIP"),
-        (Source::Stored(Kind::Pod), "status.nominatedNodeName") => Field::text("/status/nominatedNodeName"),
-        (Source::Stored(Kind::Node), "spec.unschedulable") => Field::boolean("/spec/unschedulable"),
-        (Source::Stored(Kind::Namespace), "status.phase") => Field::text("/status/phase"),
-        (Source::Stored(Kind::Job), "status.successful") => Field { path: "/status/succeeded", default: "0" },
-        (Source::Stored(Kind::Event), label) => event_field(label).ok_or_else(unsupported)?,
-        (Source::Stored(Kind::Pod | Kind::Node | Kind::Namespace), _) => return Err(unsupported()),
+    Ok(match (kind, label) {
+        (Kind::Pod, "spec.nodeName") => Field::text("/spec/nodeName"),
+        (Kind::Pod, "spec.restartPolicy") => Field::text("/spec/restartPolicy"),
+        (Kind::Pod, "spec.schedulerName") => Field::text("/spec/schedulerName"),
+        (Kind::Pod, "spec.serviceAccountName") => Field::text("/spec/serviceAccountName"),
+        (Kind::Pod, "spec.hostNetwork") => Field::boolean("/spec/hostNetwork"),
+        (Kind::Pod, "status.phase") => Field::text("/status/phase"),
+        (Kind::Pod, "status.podIP") => Field::text("/status/podIP"),
+        (Kind::Pod, "status.nominatedNodeName") => Field::text("/status/nominatedNodeName"),
+        (Kind::Node, "spec.unschedulable") => Field::boolean("/spec/unschedulable"),
+        (Kind::Namespace, "status.phase") => Field::text("/status/phase"),
+        (Kind::Job, "status.successful") => Field { path: "/status/succeeded", default: "0" },
+        (Kind::Event, label) => event_field(label).ok_or_else(unsupported)?,
+        (Kind::Pod | Kind::Node | Kind::Namespace, _) => return Err(unsupported()),
         // runtime.DefaultMetaV1FieldSelectorConversion
         _ => return Err(SelectorError::UnknownField(label.to_owned())),
     })
@@ -147,7 +145,7 @@ mod tests {
 
     use super::*;
 
-    const POD: Source = Source::Stored(Kind::Pod);
+    const POD: Kind = Kind::Pod;
 
     #[test]
     fn compares_fields() {
@@ -170,27 +168,23 @@ mod tests {
             assert!(!matches(text), "{text}");
         }
         let event = json!({"source": {"component": "kubelet"}, "involvedObject": {"fieldPath": "a{b}"}});
-        let matches =
-            |text: &str| FieldSelector::parse(text, Source::Stored(Kind::Event)).unwrap().matches(&event);
+        let matches = |text: &str| FieldSelector::parse(text, Kind::Event).unwrap().matches(&event);
         assert!(matches("source=kubelet") && matches("involvedObject.fieldPath=a{b}"));
         let node = json!({"metadata": {"name": "n"}});
-        let cordoned = |text: &str| FieldSelector::parse(text, Source::Stored(Kind::Node)).unwrap();
+        let cordoned = |text: &str| FieldSelector::parse(text, Kind::Node).unwrap();
         assert!(cordoned("spec.unschedulable=false").matches(&node));
     }
 
     #[test]
     fn rejects_unsupported_fields() {
-        let error = |text, source| FieldSelector::parse(text, source).unwrap_err().to_string();
+        let error = |text, kind| FieldSelector::parse(text, kind).unwrap_err().to_string();
         assert_eq!(error("spec.foo=a", POD), "field label not supported: spec.foo");
+        assert_eq!(error("regarding.name=a", Kind::Event), "field label not supported: regarding.name");
         assert_eq!(
-            error("regarding.name=a", Source::Stored(Kind::Event)),
-            "field label not supported: regarding.name"
-        );
-        assert_eq!(
-            error("metadata.namespace=a", Source::Stored(Kind::Node)),
+            error("metadata.namespace=a", Kind::Node),
             "field label not supported: metadata.namespace"
         );
-        let leases = error("spec.holderIdentity=a", Source::Stored(Kind::Lease));
+        let leases = error("spec.holderIdentity=a", Kind::Lease);
         assert!(leases.contains("is not a known field selector"), "{leases}");
     }
 
