@@ -10,10 +10,9 @@ use super::disk::{BLOCK, Disk, NoSpace};
 use super::exec_result::{ExecError, ExecResult};
 use super::ids::{CgroupId, ExecId, PODS_CGROUP, ROOT_CGROUP};
 use super::kernel::Kernel;
-use super::step::{SIGKILL, SIGTERM};
+use super::step::{SIGKILL, SignalNumber};
 use super::types::{
     Cgroup, ContainerId, ContainerSpec, DiskUse, Filesystem, Imagefs, LogLine, MachineEvent, MemoryUse,
-    Signal,
 };
 use crate::options::{NodeOptions, OptionsError};
 use crate::sim::Rng;
@@ -88,15 +87,11 @@ impl Machine {
     }
 
     /// Sends a signal to the first process of a container, if it runs.
-    pub(crate) fn signal(&mut self, id: &str, signal: Signal, now: SimTime) {
+    pub(crate) fn signal(&mut self, id: &str, signal: SignalNumber, now: SimTime) {
         self.kernel.advance_to(now);
         let Some(container) = self.container(id) else { return };
         let first = container.pids.iter().copied().find(|pid| self.kernel.processes[pid].ns_pid == 1);
         if let Some(first) = first {
-            let signal = match signal {
-                Signal::Term => SIGTERM,
-                Signal::Kill => SIGKILL,
-            };
             self.kernel.signal(first, signal);
         }
         self.kernel.drop_stale_wakeups();
@@ -322,7 +317,7 @@ impl Machine {
     /// Removes a container with its layer and its log. Kills it first, without an event.
     pub(crate) fn remove(&mut self, id: &str) {
         let events = self.kernel.events.len();
-        self.signal(id, Signal::Kill, self.kernel.now);
+        self.signal(id, SIGKILL, self.kernel.now);
         self.kernel.events.truncate(events);
         self.kernel.remove_container(id);
     }
@@ -333,7 +328,7 @@ impl Machine {
         let running = containers.filter(|container| container.spec.pod == pod && container.cgroup.is_some());
         let running: Vec<String> = running.map(|container| container.id.clone()).collect();
         for id in running {
-            self.signal(&id, Signal::Kill, self.kernel.now);
+            self.signal(&id, SIGKILL, self.kernel.now);
         }
         self.kernel.remove_pod(pod);
     }

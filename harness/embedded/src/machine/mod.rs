@@ -35,5 +35,6 @@ pub use self::exec_result::{ExecError, ExecResult};
 pub use self::ids::ExecId;
 pub use self::interface::Machine;
 pub use self::program::unsupported_command;
+pub(crate) use self::step::{SIGKILL, SIGTERM};
 pub use self::types::{Cgroup, ContainerId, ContainerSpec, Imagefs, MemoryUse, Mount, PodUid};
-pub(crate) use self::types::{DiskUse, Filesystem, LogLine, MachineEvent, Signal};
+pub(crate) use self::types::{DiskUse, Filesystem, LogLine, MachineEvent};

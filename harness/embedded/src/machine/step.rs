@@ -26,12 +26,12 @@ pub(super) struct CommandLine {
 }
 
 /// The number of a signal on Linux.
-pub(super) type SignalNumber = u8;
+pub(crate) type SignalNumber = u8;
 
 pub(super) const SIGHUP: SignalNumber = 1;
 pub(super) const SIGINT: SignalNumber = 2;
-pub(super) const SIGKILL: SignalNumber = 9;
-pub(super) const SIGTERM: SignalNumber = 15;
+pub(crate) const SIGKILL: SignalNumber = 9;
+pub(crate) const SIGTERM: SignalNumber = 15;
 
 /// The reaction of a program to a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

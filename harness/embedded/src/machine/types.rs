@@ -205,15 +205,6 @@ pub(crate) enum MachineEvent {
     },
 }
 
-/// A signal to the first process of a container.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Signal {
-    /// SIGTERM
-    Term,
-    /// SIGKILL
-    Kill,
-}
-
 /// An output of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OutputStream {

@@ -110,7 +110,7 @@ fn run(operations: &[Operation], cgroup: CgroupVersion) -> (Vec<MachineEvent>, V
             }
             Operation::Term(at) => {
                 if let Some((id, _)) = containers.get(*at) {
-                    lab.machine.signal(id, crate::machine::Signal::Term, lab.now);
+                    lab.machine.signal(id, crate::machine::SIGTERM, lab.now);
                 }
             }
             Operation::Remove(at) => {

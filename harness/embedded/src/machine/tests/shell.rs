@@ -187,7 +187,7 @@ fn init_without_a_handler_ignores_sigterm() {
         lab.term("c");
         lab.seconds(30);
         assert_eq!(lab.code("c"), None, "{command:?}");
-        lab.machine.signal("c", crate::machine::Signal::Kill, lab.now);
+        lab.machine.signal("c", crate::machine::SIGKILL, lab.now);
         lab.seconds(1);
         assert_eq!(lab.code("c"), Some(137), "{command:?}");
     }
