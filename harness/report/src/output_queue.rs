@@ -190,7 +190,6 @@ impl Report for AwaitOutput {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::{AtomicU8, Ordering};
     use std::sync::mpsc::SyncSender;
 
     /// A reader that takes one write at a time.

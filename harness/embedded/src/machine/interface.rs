@@ -59,7 +59,7 @@ impl Machine {
 
     /// Returns the memory that huge pages reserve, in bytes. [`Machine::memory_total`] includes it,
     /// and no cgroup is charged for it.
-    pub fn huge_pages(&self) -> u64 {
+    pub(crate) fn huge_pages(&self) -> u64 {
         self.kernel.cgroups.huge_pages()
     }
 

@@ -66,7 +66,10 @@ impl Field {
         match self.path.split('/').skip(1).fold(object, |object, name| &object[name]) {
             Value::Null => value == self.default,
             Value::String(text) => text == value,
-            other => other.to_string() == value,
+            number_or_flag => {
+                let text = number_or_flag.to_string();
+                text == value
+            }
         }
     }
 }

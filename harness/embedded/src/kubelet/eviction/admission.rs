@@ -23,7 +23,7 @@ impl Kubelet {
     }
 
     /// Returns the reason why a pod is rejected under a pressure condition.
-    pub fn rejects(&self, pod: &Value) -> Option<String> {
+    pub(crate) fn rejects(&self, pod: &Value) -> Option<String> {
         let conditions = self.conditions_for_admission();
         if conditions.is_empty() {
             return None;

@@ -28,12 +28,12 @@ const CONFIG_SEEN_ANNOTATION: &str = "kubernetes.io/config.seen";
 
 impl Kubelet {
     /// Returns the directory of manifests, or `None` without static pods.
-    pub fn manifest_dir(&self) -> Option<&str> {
+    pub(crate) fn manifest_dir(&self) -> Option<&str> {
         self.config.file.get("staticPodPath").and_then(Value::as_str).filter(|path| !path.is_empty())
     }
 
     /// Handles the change of a file on the node (inotify).
-    pub fn files_changed(&mut self, ctx: &mut SimContext) {
+    pub(crate) fn files_changed(&mut self, ctx: &mut SimContext) {
         if self.running && !self.pods.read_scheduled {
             self.pods.read_scheduled = true;
             self.schedule_pod(ctx.now + READ_DELAY, PodEvent::Manifests, ctx);
