@@ -25,7 +25,6 @@ mod newer_fields;
 mod path;
 mod reader;
 mod shape_at;
-mod value_shape;
 
 pub use api_type::ApiType;
 pub use image_reference::ImageReference;
@@ -33,6 +32,5 @@ pub use merge::merge_fields;
 pub use mismatch::{Difference, Mismatch};
 pub use newer_fields::is_newer_field;
 pub use path::PathSegment;
-pub use reader::{ReadError, read};
+pub use reader::{ReadError, ValueShape, read};
 pub use shape_at::TypeSegment;
-pub use value_shape::ValueShape;

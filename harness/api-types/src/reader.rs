@@ -10,8 +10,8 @@ use serde::de::{
 use serde::forward_to_deserialize_any;
 use serde_json::{Error, Value};
 
+use crate::PathSegment;
 use crate::path::FieldPath;
-use crate::{PathSegment, ValueShape};
 
 /// A value that is not one of its type.
 #[derive(Debug)]
@@ -50,6 +50,19 @@ pub fn read<T: DeserializeOwned>(document: &Value) -> Result<T, ReadError> {
     let reader = Reader { value: document, place: &Place::Root, findings: &findings };
     T::deserialize(reader)
         .map_err(|source| ReadError { path: findings.wrong.into_inner().unwrap_or_default(), source })
+}
+
+/// The shape of the value that a type has at a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ValueShape {
+    /// An object with these fields.
+    Object(&'static [&'static str]),
+    /// A list.
+    List,
+    /// A map with any keys.
+    Map,
+    /// A value without parts, or nothing.
+    Other,
 }
 
 /// Observations of a reader.

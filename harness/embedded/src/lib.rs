@@ -40,7 +40,7 @@
 //!
 //! | module | contents |
 //! | --- | --- |
-//! | `sim` | time, event queues, random numbers, notifications |
+//! | `sim` | time, event queues, random numbers |
 //! | `resource` | object kinds, selectors, tolerations, node affinity, conditions |
 //! | `storage` | objects, their history and watches |
 //! | `fault` | active faults and their effects on requests, watches and events |

@@ -39,7 +39,7 @@ impl Node {
         Ok(Self {
             name: options.name.clone(),
             machine: Machine::new(&options)?,
-            kubelet: Kubelet::new(&options)?,
+            kubelet: Kubelet::new(options),
             wakeups: EventQueue::default(),
             wakeup: None,
             notified_file_changes: 0,

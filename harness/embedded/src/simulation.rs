@@ -7,7 +7,7 @@ use rand_chacha::rand_core::SeedableRng;
 
 use crate::context::SimContext;
 use crate::controllers::Controllers;
-use crate::fault::{ActiveFaults, FaultNumber, FaultScope, NodeFault};
+use crate::fault::{ActiveFaults, FaultEffect, FaultNumber, FaultScope, NodeFault};
 use crate::node::Node;
 use crate::nodes::Nodes;
 use crate::options::{ClusterOptions, OptionsError};
@@ -160,8 +160,18 @@ impl Simulation {
 }
 
 fn trigger_fault(number: FaultNumber, nodes: &mut Nodes, ctx: &mut SimContext) {
-    let Some((fault, scope)) = ctx.faults.trigger(number) else { return };
-    let affected: Vec<String> = match scope {
+    let (fault, node) = match ctx.faults.trigger(number) {
+        None => return,
+        Some(FaultEffect::EndWatches { end, resource, scope }) => {
+            ctx.store.end_watches(end, |kind, namespace| {
+                scope.covers_request(namespace, None)
+                    && resource.as_deref().is_none_or(|stated| stated == kind.plural())
+            });
+            return;
+        }
+        Some(FaultEffect::OnNode(fault, node)) => (fault, node),
+    };
+    let affected: Vec<String> = match node {
         Some(node) => vec![node],
         None => nodes.names().map(str::to_owned).collect(),
     };

@@ -1,6 +1,7 @@
 //! Output that does not wait for its reader.
 
 use std::io::{self, Write};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -8,7 +9,6 @@ use std::time::{Duration, Instant};
 
 use evictlab_rules::quantity::MIB;
 
-use crate::interrupt_stage::InterruptStage;
 use crate::run_state::RunState;
 use crate::sink::{Report, ReportError};
 
@@ -20,6 +20,23 @@ const READER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Interval at which a run that waits for the reader looks for an interrupt.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
+
+/// The number of interrupts so far. Unlike the events of a run, it also counts those that arrive
+/// after the run has ended, while its output waits for the reader. Clones share the number.
+#[derive(Clone, Debug, Default)]
+pub struct InterruptStage(Arc<AtomicU8>);
+
+impl InterruptStage {
+    /// Sets the number of interrupts.
+    pub fn set(&self, stage: u8) {
+        self.0.store(stage, Ordering::Relaxed);
+    }
+
+    /// Returns whether the run was interrupted.
+    pub fn is_interrupted(&self) -> bool {
+        self.0.load(Ordering::Relaxed) > 0
+    }
+}
 
 /// A writer that queues output for a thread, which writes it. A reader that does not read, such as
 /// a stopped terminal or a pager, blocks only that thread: files are written, cases continue, and

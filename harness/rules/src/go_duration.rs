@@ -55,32 +55,33 @@ pub fn parse_go_duration(text: &str) -> Result<SignedDuration, GoDurationError> 
     nanos.map(SignedDuration::from_nanos).ok_or_else(error)
 }
 
-/// Formats a duration of less than 292 years for `time.ParseDuration`, in whole numbers of the
-/// units that it has.
+/// Formats a duration as Go does (`Duration.String`): `1m30.5s`, `100ms`, `0s`.
 ///
 /// ```
 /// use std::time::Duration;
 ///
-/// assert_eq!(evictlab_rules::format_go_duration(Duration::from_millis(90_500)), "1m30s500ms");
+/// assert_eq!(evictlab_rules::format_go_duration(Duration::from_millis(90_500)), "1m30.5s");
 /// ```
 pub fn format_go_duration(duration: Duration) -> String {
-    const LARGEST_FIRST: [(&str, u128); 6] = [
-        ("h", 3_600_000_000_000),
-        ("m", 60_000_000_000),
-        ("s", 1_000_000_000),
-        ("ms", 1_000_000),
-        ("us", 1_000),
-        ("ns", 1),
-    ];
-    let mut rest = duration.as_nanos();
-    let mut text = String::new();
-    for (name, unit) in LARGEST_FIRST {
-        if rest >= unit {
-            text.push_str(&format!("{}{name}", rest / unit));
-            rest %= unit;
+    let nanos = duration.as_nanos();
+    let part = |nanos: u128, unit: u128, name: &str| {
+        let text = format!("{}.{:09}", nanos / unit, nanos % unit * (1_000_000_000 / unit));
+        format!("{}{name}", text.trim_end_matches('0').trim_end_matches('.'))
+    };
+    match nanos {
+        0 => "0s".to_owned(),
+        1..1_000 => format!("{nanos}ns"),
+        1_000..1_000_000 => part(nanos, 1_000, "\u{b5}s"),
+        1_000_000..1_000_000_000 => part(nanos, 1_000_000, "ms"),
+        _ => {
+            let seconds = part(nanos % 60_000_000_000, 1_000_000_000, "s");
+            match (duration.as_secs() / 3600, duration.as_secs() / 60 % 60) {
+                (0, 0) => seconds,
+                (0, minutes) => format!("{minutes}m{seconds}"),
+                (hours, minutes) => format!("{hours}h{minutes}m{seconds}"),
+            }
         }
     }
-    if text.is_empty() { "0s".to_owned() } else { text }
 }
 
 /// Parses the number and the unit at the start of a text. Returns their nanoseconds and the
@@ -153,16 +154,10 @@ mod tests {
     }
 
     #[test]
-    fn formats_in_the_units_that_a_duration_has() {
-        let rows = [
-            (Duration::ZERO, "0s"),
-            (Duration::from_secs(120), "2m"),
-            (Duration::from_secs(90), "1m30s"),
-            (Duration::from_secs(86_400), "24h"),
-            (Duration::from_nanos(1_500_002_003), "1s500ms2us3ns"),
-        ];
-        for (duration, text) in rows {
-            assert_eq!(format_go_duration(duration), text);
+    fn formats_as_go_does() {
+        for text in ["0s", "3ns", "1.5\u{b5}s", "200ms", "1.000000001s", "1m30.5s", "2m0s", "24h0m0s"] {
+            let duration = parse_go_duration(text).unwrap();
+            assert_eq!(format_go_duration(duration.unsigned_abs()), text);
         }
     }
 

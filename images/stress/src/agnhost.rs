@@ -5,9 +5,8 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use evictlab_rules::quantity::Quantity;
+use evictlab_rules::{format_go_duration, parse_go_duration};
 use lexopt::Arg::{Long, Short, Value};
-
-use crate::duration;
 
 /// The options of `agnhost stress`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,7 +50,7 @@ impl StressOptions {
             "Allocating {:?} memory, in {:?} chunks, with a {} sleep between allocations",
             self.total.canonical(),
             self.step.canonical(),
-            duration::format(self.pause)
+            format_go_duration(self.pause)
         )
     }
 
@@ -95,7 +94,7 @@ where
             "mem-total" => total = value,
             "mem-alloc-size" => step = value,
             "mem-alloc-sleep" => {
-                pause = duration::parse(&value)
+                pause = parse_duration(&value)
                     .ok_or_else(|| invalid(format!("time: invalid duration {value:?}")))?;
             }
             _ => {
@@ -135,6 +134,11 @@ fn next_flag(parser: &mut lexopt::Parser) -> Result<Option<(String, String)>, Ag
         Ok(value) => Ok(Some((name, value.to_string_lossy().into_owned()))),
         Err(_) => Err(AgnhostError::usage(&format!("flag needs an argument: --{name}"))),
     }
+}
+
+/// Parses a duration in Go's syntax. Returns `None` for another text or a negative duration.
+pub(crate) fn parse_duration(text: &str) -> Option<Duration> {
+    parse_go_duration(text).ok()?.try_into().ok()
 }
 
 /// Parses a quantity; agnhost calls `resource.MustParse`, which panics.

@@ -17,7 +17,6 @@
 
 pub mod agnhost;
 mod command;
-pub mod duration;
 mod messages;
 mod parse;
 mod ramp;

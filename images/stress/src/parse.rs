@@ -9,7 +9,6 @@ use lexopt::Parser;
 
 use crate::agnhost::{self, AgnhostError};
 use crate::command::{AfterHold, Command, ConsumeOptions, Lifetime, OnRefusal, OnTerm, Resource};
-use crate::duration;
 use crate::ramp::Ramp;
 
 /// The exit code for wrong arguments.
@@ -276,7 +275,7 @@ fn parse_amount(flag: &str, text: String, minimum: u64) -> Result<u64, ArgumentE
 }
 
 fn parse_duration(flag: &str, text: String) -> Result<Duration, ArgumentError> {
-    duration::parse(&text).ok_or_else(|| ArgumentError::Duration { flag: flag.to_owned(), text })
+    agnhost::parse_duration(&text).ok_or_else(|| ArgumentError::Duration { flag: flag.to_owned(), text })
 }
 
 fn parse_exit_code(flag: &str, text: String) -> Result<u8, ArgumentError> {

@@ -4,14 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 
 use clap::parser::ValueSource;
-use clap::{Command, Id};
+use clap::{Arg, ArgAction, Command, Id};
 use clap_complete::engine::CompletionCandidate;
 
 use super::error::ProfileError;
 use super::file::ProfileFile;
-use super::negation::{negation, with_negations};
 use super::origin;
 use super::settings::{DEFAULT, Profile, Setting, are_exclusive, subcommand_at, unknown_key};
+
+/// Start of the option that unsets a flag, as in cargo and nextest.
+const PREFIX: &str = "no-";
 
 /// Returns the command with the defaults of a profile: that of `--profile`, else of
 /// `EVICTLAB_PROFILE`, else `default`. An argument precedes the options of the profile with which
@@ -152,4 +154,27 @@ fn set_default(mut command: Command, id: &str, values: Vec<String>) -> Command {
         command = command.mut_group(group, |group| group.required(false));
     }
     command.mut_arg(id, |arg| arg.required(false).default_values(values))
+}
+
+/// Returns the name of the option that unsets a flag, which is also its ID.
+fn negation(long: &str) -> String {
+    format!("{PREFIX}{long}")
+}
+
+/// Adds `--no-FLAG` for every flag of the command and its subcommands. The last one of a flag and
+/// its negation applies. Without a profile that sets the flag, its negation has no other effect.
+fn with_negations(mut command: Command) -> Command {
+    let is_flag = |arg: &&Arg| matches!(arg.get_action(), ArgAction::SetTrue);
+    let flags: Vec<(String, String)> = command
+        .get_arguments()
+        .filter(is_flag)
+        .filter_map(|arg| Some((arg.get_id().to_string(), negation(arg.get_long()?))))
+        .collect();
+    for (flag, negation) in flags {
+        let id = negation.clone();
+        let negation = Arg::new(id.clone()).long(negation).action(ArgAction::SetTrue).hide(true);
+        command =
+            command.arg(negation.overrides_with(flag.clone())).mut_arg(flag, |arg| arg.overrides_with(id));
+    }
+    command.mut_subcommands(with_negations)
 }

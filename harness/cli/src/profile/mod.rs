@@ -6,7 +6,6 @@
 mod apply;
 pub(crate) mod error;
 mod file;
-mod negation;
 mod origin;
 mod permitted;
 mod schema;

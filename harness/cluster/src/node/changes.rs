@@ -8,12 +8,25 @@ use kube::api::{Patch, PatchParams};
 use serde_json::{Map, Value, json};
 
 use super::error::NodeError;
-use super::taints::{SYSTEM_TAINT_PREFIX, taints};
 use super::worker::Node;
 use crate::typed::Typed;
 
+/// Start of the keys of the taints by which Kubernetes shows the state of a node.
+pub(crate) const SYSTEM_TAINT_PREFIX: &str = "node.kubernetes.io/";
+/// Key of the taint of a cordoned node.
+pub const CORDONED: &str = "node.kubernetes.io/unschedulable";
 /// Maximum number of attempts of an update that conflicts with other writers.
 const CONFLICT_ATTEMPTS: u32 = 10;
+
+/// Returns the taints of a node.
+pub fn taints(node: &ApiNode) -> impl Iterator<Item = &Taint> {
+    node.spec.iter().flat_map(|spec| spec.taints.iter().flatten())
+}
+
+/// Returns the keys of the taints by which Kubernetes shows the state of a node.
+pub fn system_taints(node: &ApiNode) -> Vec<String> {
+    taints(node).map(|taint| taint.key.clone()).filter(|key| key.starts_with(SYSTEM_TAINT_PREFIX)).collect()
+}
 
 impl Node {
     /// Adds a taint.

@@ -12,10 +12,9 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::backend::NodeBackend;
+use super::backend::{MAX_KUBELET_LOG_LINES, NodeBackend};
 use super::error::NodeError;
 use super::external::ExternalNode;
-use super::limits::MAX_KUBELET_LOG_LINES;
 use super::metrics::MetricLine;
 use super::other_pods::names_of_other_pods;
 use super::proxy::KubeletProxy;

@@ -13,7 +13,7 @@ use super::options::{FieldValidation, StoredObject, WriteOptions};
 use super::status::Status;
 use super::{metadata, names, namespace, pod, priority_class, quota, runtime_class, workload};
 use crate::context::SimContext;
-use crate::resource::{Kind, ObjectExt, Scope};
+use crate::resource::{CorrelatedEvent, Event, Kind, ObjectExt, Scope};
 
 /// Creates an object. `namespace` is empty for cluster-scoped kinds.
 ///
@@ -105,4 +105,32 @@ pub(super) fn prepare_event(event: &mut Value) {
             event[field] = value;
         }
     }
+}
+
+/// Returns whether a namespace accepts new events: it exists and is not being deleted.
+fn accepts_events(ctx: &SimContext, namespace: &str) -> bool {
+    let namespace = ctx.store.get(Kind::Namespace, "", namespace);
+    namespace.is_some_and(|namespace| namespace.phase() != "Terminating")
+}
+
+/// Creates an event, or counts it in the stored event that it repeats. Components do not send an
+/// event again that the namespace does not accept, or whose name exists.
+pub(crate) fn store_event(ctx: &mut SimContext, CorrelatedEvent { event, is_repeated }: &CorrelatedEvent) {
+    let accepts = accepts_events(ctx, &event.metadata.namespace);
+    if accepts && !(*is_repeated && count_event(ctx, event)) {
+        let _is_created = create_event(ctx, event);
+    }
+}
+
+/// Creates an event; returns false if the namespace does not accept events or has one of this name.
+pub(crate) fn create_event(ctx: &mut SimContext, event: &Event) -> bool {
+    accepts_events(ctx, &event.metadata.namespace)
+        && ctx.store.create(Kind::Event, json!(event), ctx.now).is_ok()
+}
+
+/// Counts a repetition in the stored event of the same name; returns false if it does not exist.
+fn count_event(ctx: &mut SimContext, event: &Event) -> bool {
+    let metadata = &event.metadata;
+    let write = |stored: &mut Value| event.update_repeated(stored);
+    ctx.store.update(Kind::Event, &metadata.namespace, &metadata.name, write).is_some()
 }

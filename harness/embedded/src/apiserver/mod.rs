@@ -7,7 +7,6 @@
 mod create;
 mod decode;
 mod delete;
-mod event;
 mod field_errors;
 pub(crate) mod int_or_percent;
 mod metadata;
@@ -25,10 +24,9 @@ mod tests;
 mod update;
 mod workload;
 
-pub(crate) use create::{create, default_and_validate_pod};
+pub(crate) use create::{create, create_event, default_and_validate_pod, store_event};
 pub(crate) use decode::parse;
 pub(crate) use delete::{delete, remove_finalizer};
-pub(crate) use event::{accepts_events, count_event, create_event};
 pub(crate) use names::is_extended_resource;
 pub(crate) use names::{label_value, qualified_name};
 pub(crate) use objects::control_plane_version;
@@ -36,7 +34,6 @@ pub(crate) use options::{
     DeleteOptions, DeleteResult, FieldValidation, ObjectPath, Preconditions, Propagation, StoredObject,
     WriteOptions,
 };
-pub(crate) use pod::container_requests;
 pub(crate) use pod::{evict, finish_pod_deletion};
 pub(crate) use status::{Status, StatusReason};
 pub(crate) use update::{resize, update, update_ephemeral_containers, update_status};

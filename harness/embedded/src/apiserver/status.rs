@@ -1,12 +1,13 @@
 //! `Status`: errors of the API server, and answers without an object.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{StatusCause, StatusDetails};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::resource::{Kind, ObjectExt};
 
 /// Machine-readable reason of an API error: `metav1.StatusReason`, and `NotImplemented`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(crate) enum StatusReason {
     BadRequest,
     Unauthorized,
@@ -49,30 +50,6 @@ impl StatusReason {
             Self::NotImplemented => 501,
             Self::ServiceUnavailable => 503,
             Self::Timeout => 504,
-        }
-    }
-
-    /// Returns the name in the API; empty for `Unknown`.
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::BadRequest => "BadRequest",
-            Self::Unauthorized => "Unauthorized",
-            Self::Forbidden => "Forbidden",
-            Self::NotFound => "NotFound",
-            Self::MethodNotAllowed => "MethodNotAllowed",
-            Self::NotAcceptable => "NotAcceptable",
-            Self::AlreadyExists => "AlreadyExists",
-            Self::Conflict => "Conflict",
-            Self::Expired => "Expired",
-            Self::RequestEntityTooLarge => "RequestEntityTooLarge",
-            Self::UnsupportedMediaType => "UnsupportedMediaType",
-            Self::Invalid => "Invalid",
-            Self::TooManyRequests => "TooManyRequests",
-            Self::InternalError => "InternalError",
-            Self::NotImplemented => "NotImplemented",
-            Self::ServiceUnavailable => "ServiceUnavailable",
-            Self::Timeout => "Timeout",
-            Self::Unknown => "",
         }
     }
 }
@@ -125,7 +102,7 @@ impl Status {
             "message": self.message,
         });
         if self.reason != StatusReason::Unknown {
-            object.write("reason", self.reason.as_str());
+            object.write("reason", self.reason);
         }
         if let Some(details) = &self.details {
             object.write("details", details);

@@ -7,25 +7,25 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::{EventSeries, ObjectReference};
 use serde_json::Value;
 
-use crate::apiserver::{count_event, create_event};
+use crate::apiserver::{control_plane_version, create_event, store_event};
 use crate::context::SimContext;
 use crate::resource::event::{self, EventMetadata, EventNames};
-use crate::resource::{Event, EventBody, Kind, ObjectExt};
+use crate::resource::{Correlator, Event, EventBody, Kind, ObjectExt};
 use crate::sim::SimTime;
 
-/// Time in which equal events of a controller are counted.
-const REPEAT_WINDOW: Duration = Duration::from_secs(600);
 /// Time in which similar events of the scheduler are a series.
 const SERIES_WINDOW: Duration = Duration::from_secs(360);
 
-/// Identity of repeated events: component, object, reason, and message or action.
-type Key = (&'static str, String, String, String);
+/// What the events of a series have in common: objects, reason and action.
+type SeriesKey = (String, String, String);
 
-/// The last event with a key.
+/// Similar events of the scheduler.
 #[derive(Clone, Debug)]
-struct LastEvent {
+struct Series {
+    /// Namespace and name of the first event.
     namespace: String,
     name: String,
+    /// Time of the last event.
     at: SimTime,
     count: u64,
 }
@@ -42,13 +42,14 @@ pub(super) struct EventObjects {
 /// Recorder of events.
 #[derive(Debug, Default)]
 pub(super) struct Recorder {
-    last: BTreeMap<Key, LastEvent>,
+    /// Correlators of the controllers' events, by component.
+    correlators: BTreeMap<&'static str, Correlator>,
+    series: BTreeMap<SeriesKey, Series>,
     names: EventNames,
 }
 
 impl Recorder {
-    /// Records an event of a controller. Repetitions within ten minutes are counted (client-go's
-    /// `EventCorrelator`).
+    /// Records an event of a controller.
     pub(super) fn record(
         &mut self,
         ctx: &mut SimContext,
@@ -56,21 +57,14 @@ impl Recorder {
         object: ObjectReference,
         body: EventBody,
     ) {
-        let object_key = [&object.kind, &object.namespace, &object.name, &object.uid]
-            .map(|field| field.as_deref().unwrap_or_default());
-        let key = (component, object_key.join("/"), body.reason.to_owned(), body.message.to_owned());
         let now = ctx.epoch().meta_time(ctx.now);
-        let event = Event::new(object, body).with_count(component, None, now);
-        if let Some(last) = self.last.get_mut(&key).filter(|last| ctx.now.since(last.at) < REPEAT_WINDOW) {
-            last.at = ctx.now;
-            last.count += 1;
-            let mut repeated = Event { count: Some(last.count), ..event.clone() };
-            repeated.metadata.name.clone_from(&last.name);
-            if count_event(ctx, &repeated) {
-                return;
-            }
+        let mut event = Event::new(object, body).with_count(component, None, now);
+        self.name(ctx, &mut event);
+        let spam_key_has_type = control_plane_version(ctx).at_least(32);
+        let correlator = self.correlators.entry(component).or_default();
+        if let Some(event) = correlator.correlate(event, ctx.now, ctx.epoch(), spam_key_has_type) {
+            store_event(ctx, &event);
         }
-        self.create(ctx, key, event);
     }
 
     /// Records an event of the scheduler. The first repetition within six minutes makes a series,
@@ -84,9 +78,10 @@ impl Recorder {
     ) {
         const COMPONENT: &str = "default-scheduler";
         let object_key = format!("{:?}{:?}", object.uid, cause.as_ref().map(|cause| &cause.uid));
-        let key = (COMPONENT, object_key, body.reason.to_owned(), action.to_owned());
+        let key = (object_key, body.reason.to_owned(), action.to_owned());
         let now = ctx.epoch().micro_time(ctx.now);
-        if let Some(last) = self.last.get_mut(&key).filter(|last| ctx.now.since(last.at) < SERIES_WINDOW) {
+        let series = self.series.get_mut(&key);
+        if let Some(last) = series.filter(|last| ctx.now.since(last.at) < SERIES_WINDOW) {
             last.at = ctx.now;
             last.count += 1;
             if last.count == 2 {
@@ -97,7 +92,7 @@ impl Recorder {
             }
             return;
         }
-        let event = Event {
+        let mut event = Event {
             action: Some(action.to_owned()),
             event_time: Some(now),
             related: cause,
@@ -105,17 +100,16 @@ impl Recorder {
             reporting_instance: format!("{COMPONENT}-control-plane"),
             ..Event::new(object, body)
         };
-        self.create(ctx, key, event);
-    }
-
-    /// Names and creates an event, and remembers it for repetitions.
-    fn create(&mut self, ctx: &mut SimContext, key: Key, mut event: Event) {
-        let nanoseconds = ctx.epoch().at(ctx.now).as_nanosecond();
-        event.metadata.name = self.names.next_name(&event.involved_object, nanoseconds);
+        self.name(ctx, &mut event);
         if create_event(ctx, &event) {
             let EventMetadata { name, namespace, .. } = event.metadata;
-            self.last.insert(key, LastEvent { namespace, name, at: ctx.now, count: 1 });
+            self.series.insert(key, Series { namespace, name, at: ctx.now, count: 1 });
         }
+    }
+
+    fn name(&mut self, ctx: &SimContext, event: &mut Event) {
+        let nanoseconds = ctx.epoch().at(ctx.now).as_nanosecond();
+        event.metadata.name = self.names.next_name(&event.involved_object, nanoseconds);
     }
 }
 

@@ -9,7 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{
     ServerAddressByClientCIDR,
 };
 
-use super::resource::{RESOURCES, Resource, Source, Verb};
+use super::resource::{RESOURCES, Resource, Verb};
 use super::{errors, responses};
 use crate::resource::{Kind, Scope};
 
@@ -99,5 +99,5 @@ fn api_resources(resource: &Resource) -> Vec<APIResource> {
 /// Returns true for the resources of `kubectl get all`.
 fn is_in_category_all(resource: &Resource) -> bool {
     use Kind::{Deployment, Job, Pod, ReplicaSet};
-    matches!(resource.source, Source::Stored(Pod | Deployment | ReplicaSet | Job))
+    matches!(resource.stored, Some(Pod | Deployment | ReplicaSet | Job))
 }

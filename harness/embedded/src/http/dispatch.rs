@@ -10,7 +10,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::StatusDetails;
 
 use super::objects::{self, Endpoint};
 use super::request::{ApiRequest, Query, Representation, ResourcePath};
-use super::resource::{self, Resource, Source, Subresource, SubresourceKind, Verb};
+use super::resource::{self, Resource, Subresource, SubresourceKind, Verb};
 use super::view::View;
 use super::{errors, log, proxy, responses};
 use crate::apiserver::{Status, StatusReason};
@@ -61,9 +61,9 @@ fn dispatch(cluster: &Cluster, request: &ApiRequest, is_acceptable: bool) -> Res
     if !is_acceptable {
         return Err(errors::not_acceptable());
     }
-    match resource.source {
-        Source::Stored(kind) => dispatch_object(cluster, request, resource, kind, verb),
-        Source::AccessReviews => review_access(request),
+    match resource.stored {
+        Some(kind) => dispatch_object(cluster, request, resource, kind, verb),
+        None => review_access(request),
     }
 }
 
@@ -90,8 +90,8 @@ fn dispatch_object(
     kind: Kind,
     verb: Verb,
 ) -> Result<Response, Status> {
-    let view = View::from_request(cluster, request, resource)?;
-    let endpoint = Endpoint { view, kind, subresource: None };
+    let view = View::from_request(cluster, request, resource, kind)?;
+    let endpoint = Endpoint { view, subresource: None };
     let path = &request.path;
     // Writes need a namespace; create must not name an object, update and patch must.
     let lacks_namespace = resource.scope == Scope::Namespaced && path.namespace.is_none();
@@ -123,9 +123,9 @@ fn dispatch_subresource(
     subresource: &Subresource,
     verb: Verb,
 ) -> Result<Response, Status> {
-    let Source::Stored(kind) = resource.source else { return Err(unknown_resource(&request.path)) };
-    let view = View::from_request(cluster, request, resource)?;
-    let endpoint = Endpoint { view, kind, subresource: Some(subresource.kind) };
+    let Some(kind) = resource.stored else { return Err(unknown_resource(&request.path)) };
+    let view = View::from_request(cluster, request, resource, kind)?;
+    let endpoint = Endpoint { view, subresource: Some(subresource.kind) };
     match (subresource.kind, verb) {
         (SubresourceKind::Eviction, _) => objects::evict(cluster, request),
         (SubresourceKind::Log, _) => log::log(cluster, request),

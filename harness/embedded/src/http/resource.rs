@@ -24,8 +24,8 @@ pub(crate) struct Resource {
     pub(crate) verbs: &'static [Verb],
     /// Subresources.
     pub(crate) subresources: &'static [Subresource],
-    /// Origin of the objects.
-    pub(crate) source: Source,
+    /// Kind in the store; `None` for objects that are created only to be answered.
+    pub(crate) stored: Option<Kind>,
 }
 
 /// A subresource.
@@ -90,25 +90,6 @@ impl fmt::Display for Verb {
     }
 }
 
-/// Origin of the objects of a resource.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Source {
-    /// Stored objects.
-    Stored(Kind),
-    /// Create only; not stored.
-    AccessReviews,
-}
-
-impl Source {
-    /// Returns the stored kind.
-    pub(crate) fn kind(self) -> Option<Kind> {
-        match self {
-            Self::Stored(kind) => Some(kind),
-            Self::AccessReviews => None,
-        }
-    }
-}
-
 use SubresourceKind::{EphemeralContainers, Eviction, Log, NodeProxy, NotSimulated, Resize, Status};
 use Verb::{Create, Delete, DeleteCollection, Get, List, Patch, Update, Watch};
 
@@ -145,7 +126,7 @@ const fn core(
         scope: kind.scope(),
         verbs: ALL,
         subresources,
-        source: Source::Stored(kind),
+        stored: Some(kind),
     }
 }
 
@@ -193,7 +174,7 @@ pub(crate) static RESOURCES: &[Resource] = &[
         scope: Scope::Cluster,
         verbs: &[Create],
         subresources: &[],
-        source: Source::AccessReviews,
+        stored: None,
     },
     in_group("batch", core(Kind::Job, &[], &[status("Job")])),
     in_group("coordination.k8s.io", core(Kind::Lease, &[], &[])),
@@ -233,7 +214,7 @@ mod tests {
     #[test]
     fn serves_every_stored_kind_under_its_names() {
         for kind in Kind::ALL {
-            let served = RESOURCES.iter().find(|resource| resource.source == Source::Stored(kind)).unwrap();
+            let served = RESOURCES.iter().find(|resource| resource.stored == Some(kind)).unwrap();
             assert_eq!((served.kind, served.api_version().as_str()), kind.names());
             assert_eq!((served.plural, served.scope), (kind.plural(), kind.scope()));
             assert_eq!(served.subresource("status").is_some(), kind.has_status(), "{kind:?}");

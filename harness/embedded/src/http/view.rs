@@ -13,13 +13,15 @@ use super::resource::Resource;
 use super::{responses, table};
 use crate::apiserver::Status;
 use crate::cluster::Cluster;
-use crate::resource::ObjectExt;
+use crate::resource::{Kind, ObjectExt};
 
 /// The representation of a resource that a request asks for.
 #[derive(Clone, Copy)]
 pub(crate) struct View {
     /// Resource of the objects.
     pub(crate) resource: &'static Resource,
+    /// Kind of the objects in the store.
+    pub(crate) kind: Kind,
     /// Representation of objects.
     pub(crate) representation: Representation,
     /// Content of the rows of a table.
@@ -54,6 +56,7 @@ impl View {
         cluster: &Cluster,
         request: &ApiRequest,
         resource: &'static Resource,
+        kind: Kind,
     ) -> Result<Self, Status> {
         let include = match request.query.text("includeObject") {
             "" | "Metadata" => IncludeObject::Metadata,
@@ -64,7 +67,7 @@ impl View {
             }
         };
         let now = cluster.with(|simulation| simulation.store.epoch.at(simulation.now));
-        Ok(Self { resource, representation: request.representation, include, now })
+        Ok(Self { resource, kind, representation: request.representation, include, now })
     }
 
     /// Returns a stored object in the requested representation. A table has column definitions if
@@ -118,9 +121,9 @@ impl View {
                 IncludeObject::Metadata => partial_metadata(object),
                 IncludeObject::Object => object.clone(),
             };
-            table::row(self.resource.source, object, included, self.now)
+            table::row(self.kind, object, included, self.now)
         });
-        table::table(self.resource.source, rows.collect(), metadata, with_columns)
+        table::table(self.kind, rows.collect(), metadata, with_columns)
     }
 }
 

@@ -1,9 +1,10 @@
 //! Events of a kubelet.
 
+use super::recorder::PendingEvent;
 use crate::machine::{Cgroup, PodUid};
 
 /// Work of a kubelet.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum KubeletEvent {
     /// The kubelet starts.
     Start,
@@ -16,7 +17,7 @@ pub(crate) enum KubeletEvent {
     /// Update of the node's status.
     Status(StatusEvent),
     /// Delivery of an event.
-    Recorder(RecorderEvent),
+    Recorder(Box<PendingEvent>),
 }
 
 /// Work for a pod.
@@ -99,11 +100,4 @@ pub(crate) enum StatusEvent {
     CollectImages,
     /// Periodic detection of images.
     DetectImages,
-}
-
-/// Delivery of an event.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum RecorderEvent {
-    /// Delivers the pending event with this ID.
-    Send(u64),
 }

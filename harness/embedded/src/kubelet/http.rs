@@ -56,9 +56,7 @@ impl Kubelet {
     /// Returns the memory of `/metrics/resource`; its CPU and swap are not modelled.
     fn resource_metrics(&mut self, machine: &Machine, ctx: &mut SimContext) -> Answer {
         match self.summary(false, machine, ctx) {
-            Ok(summary) => {
-                Answer::text(200, resource_metrics::text(&summary, &self.identity.options.defects))
-            }
+            Ok(summary) => Answer::text(200, resource_metrics::text(&summary, &self.options.defects)),
             Err(_) => Answer::text(200, "scrape_error 1\n".to_owned()),
         }
     }
@@ -73,7 +71,7 @@ impl Kubelet {
     /// Returns `error trying to reach service` with status 503 (apimachinery's
     /// `util/proxy/transport.go`).
     fn unreachable(&self, ctx: &SimContext) -> Answer {
-        let node = ctx.store.get(Kind::Node, "", &self.identity.node);
+        let node = ctx.store.get(Kind::Node, "", &self.options.name);
         let status = connection_refused(node.and_then(|node| node.internal_ip()));
         Answer { code: status.code, ..Answer::json(&status.object()) }
     }

@@ -5,7 +5,6 @@ pub(crate) mod config;
 mod event;
 pub(crate) mod eviction;
 pub(crate) mod http;
-mod identity;
 mod images;
 pub(crate) mod log;
 pub(crate) mod pods;

@@ -3,7 +3,6 @@
 use super::config::KubeletConfig;
 use super::event::KubeletEvent;
 use super::eviction::Eviction;
-use super::identity::Identity;
 use super::log::Log;
 use super::pods::Pods;
 use super::recorder::Recorder;
@@ -12,22 +11,16 @@ use super::stats::Stats;
 use super::status::NodeStatusUpdates;
 use crate::context::SimContext;
 use crate::machine::{Machine, MachineEvent};
-use crate::options::{NodeOptions, OptionsError};
+use crate::options::NodeOptions;
 use crate::sim::{EventQueue, SimTime};
 use crate::storage::ObjectChange;
 
 impl Kubelet {
     /// Creates a stopped kubelet.
-    pub(crate) fn new(options: &NodeOptions) -> Result<Self, OptionsError> {
-        let identity = Identity {
-            node: options.name.clone(),
-            options: options.clone(),
-            version: options.version.clone(),
-            cgroup: options.cgroup,
+    pub(crate) fn new(options: NodeOptions) -> Self {
+        Self {
             pid: 1000,
-        };
-        Ok(Self {
-            config: KubeletConfig::new(&identity),
+            config: KubeletConfig::new(&options),
             running: false,
             started: SimTime::default(),
             log: Log::default(),
@@ -35,10 +28,10 @@ impl Kubelet {
             pods: Pods::default(),
             stats: Stats::default(),
             eviction: Eviction::default(),
-            status: NodeStatusUpdates::new(&identity),
-            identity,
+            status: NodeStatusUpdates::new(&options.version),
             queue: EventQueue::default(),
-        })
+            options,
+        }
     }
 
     /// Starts, unless the configuration is rejected. Running containers are kept; all other state
@@ -46,7 +39,7 @@ impl Kubelet {
     pub(crate) fn start(&mut self, machine: &mut Machine, ctx: &mut SimContext) {
         self.running = true;
         self.started = ctx.now;
-        self.identity.pid += 7;
+        self.pid += 7;
         self.recorder = Recorder::default();
         self.stats = Stats::default();
         self.eviction = Eviction::default();
@@ -55,7 +48,7 @@ impl Kubelet {
         }
         self.status_start(machine, ctx);
         self.pods_start(machine, ctx);
-        self.stats_start(machine, ctx);
+        self.stats_start(ctx);
         self.eviction_start(machine, ctx);
     }
 
@@ -84,9 +77,9 @@ impl Kubelet {
         ctx: &mut SimContext,
     ) {
         match event {
-            MachineEvent::ThresholdCrossed { group, threshold: mark, at } => {
+            MachineEvent::ThresholdCrossed { group, threshold: mark, .. } => {
                 if self.running {
-                    self.eviction_crossed(&group, mark, at, machine, ctx);
+                    self.eviction_crossed(&group, mark, ctx);
                 }
             }
             event => self.pods_machine_event(event, machine, ctx),
@@ -103,7 +96,7 @@ impl Kubelet {
             Some(KubeletEvent::Stats(event)) => self.handle_stats_event(event, machine, ctx),
             Some(KubeletEvent::Eviction(event)) => self.handle_eviction_event(event, machine, ctx),
             Some(KubeletEvent::Status(event)) => self.handle_status_event(event, machine, ctx),
-            Some(KubeletEvent::Recorder(event)) => self.handle_recorder_event(event, ctx),
+            Some(KubeletEvent::Recorder(event)) => self.deliver_event(*event, ctx),
         }
     }
 }

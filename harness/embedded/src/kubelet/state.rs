@@ -8,7 +8,6 @@ use serde_json::Value;
 use super::config::{Housekeeping, KubeletConfig};
 use super::event::{KubeletEvent, PodEvent};
 use super::eviction::Eviction;
-use super::identity::Identity;
 use super::log::{Level, Log};
 use super::pods::Pods;
 use super::recorder::Recorder;
@@ -16,14 +15,17 @@ use super::stats::Stats;
 use super::status::NodeStatusUpdates;
 use crate::context::SimContext;
 use crate::defect::Defect;
+use crate::options::NodeOptions;
 use crate::resource::ObjectExt;
 use crate::sim::{EventQueue, SimTime, Slot};
 
 /// A kubelet. Its components are fields; the operations of a component are in the component's
 /// folder.
 pub struct Kubelet {
-    /// Name, version and options.
-    pub(crate) identity: Identity,
+    /// Options of the node, with the version of the kubelet.
+    pub(crate) options: NodeOptions,
+    /// Process ID, which grows with each restart.
+    pub(super) pid: u64,
     /// Configuration.
     pub(crate) config: KubeletConfig,
     /// True if the process runs. Events of a stopped kubelet are ignored.
@@ -48,7 +50,7 @@ pub struct Kubelet {
 impl Kubelet {
     /// Returns whether the kubelet has a defect.
     pub(super) fn has(&self, defect: Defect) -> bool {
-        self.identity.options.defects.has(defect)
+        self.options.defects.has(defect)
     }
 
     /// Returns whether the process runs.
@@ -87,7 +89,7 @@ impl Kubelet {
         OwnerReference {
             api_version: "v1".to_owned(),
             kind: "Node".to_owned(),
-            name: self.identity.node.clone(),
+            name: self.options.name.clone(),
             uid: node.uid().to_owned(),
             ..OwnerReference::default()
         }
@@ -126,7 +128,7 @@ impl Kubelet {
             Level::Error => 'E',
         };
         let time = ctx.epoch().at(ctx.now).strftime("%m%d %H:%M:%S%.6f").to_string();
-        let pid = self.identity.pid;
+        let pid = self.pid;
         let space = if pairs.is_empty() { "" } else { " " };
         self.log.add(ctx.now, format!("{letter}{time} {pid:7} {source}] {message:?}{space}{pairs}"));
     }

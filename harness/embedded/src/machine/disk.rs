@@ -66,21 +66,7 @@ struct Space {
 
 impl Space {
     fn available(&self) -> DiskUse {
-        let left = |capacity: u64, used: u64, images: u64| capacity.saturating_sub(used + images);
-        DiskUse {
-            bytes: left(self.capacity.bytes, self.used.bytes, self.images.bytes),
-            inodes: left(self.capacity.inodes, self.used.inodes, self.images.inodes),
-        }
-    }
-
-    fn add(&mut self, more: DiskUse) {
-        self.used.bytes += more.bytes;
-        self.used.inodes += more.inodes;
-    }
-
-    fn subtract(&mut self, less: DiskUse) {
-        self.used.bytes -= less.bytes;
-        self.used.inodes -= less.inodes;
+        self.capacity.saturating_sub(self.used + self.images)
     }
 
     fn filesystem(&self) -> Filesystem {
@@ -137,15 +123,15 @@ impl Disk {
         self.join_layers();
         let mut new = Space { capacity, used: reserved, images };
         let trees = self.trees.iter().flatten();
-        trees.filter(|tree| tree.place == Place::Layers).for_each(|tree| new.add(tree.used));
-        self.node.subtract(new.used);
+        trees.filter(|tree| tree.place == Place::Layers).for_each(|tree| new.used += tree.used);
+        self.node.used -= new.used;
         self.layers = Some(new);
     }
 
     /// Moves all writable layers back to nodefs.
     pub(super) fn join_layers(&mut self) {
         if let Some(layers) = self.layers.take() {
-            self.node.add(layers.used);
+            self.node.used += layers.used;
         }
     }
 
@@ -215,14 +201,14 @@ impl Disk {
         if more.bytes > available.bytes || more.inodes > available.inodes {
             return Err(NoSpace);
         }
-        space.add(more);
+        space.used += more;
         Ok(())
     }
 
     /// Frees reserved space.
     pub(super) fn unreserve(&mut self, place: Place, less: DiskUse) {
         if let Some(space) = self.space(place) {
-            space.subtract(less);
+            space.used -= less;
         }
     }
 
@@ -394,8 +380,7 @@ impl Disk {
     fn allocate(&mut self, id: TreeId, more: DiskUse) -> Result<(), NoSpace> {
         self.reserve(self.place(id), more)?;
         if let Some(tree) = &mut self.trees[id.0] {
-            tree.used.bytes += more.bytes;
-            tree.used.inodes += more.inodes;
+            tree.used += more;
         }
         Ok(())
     }
@@ -403,8 +388,7 @@ impl Disk {
     fn free(&mut self, id: TreeId, less: DiskUse) {
         self.unreserve(self.place(id), less);
         if let Some(tree) = &mut self.trees[id.0] {
-            tree.used.bytes -= less.bytes;
-            tree.used.inodes -= less.inodes;
+            tree.used -= less;
         }
     }
 }

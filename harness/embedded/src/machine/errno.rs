@@ -7,8 +7,6 @@ pub(super) enum Errno {
     Killed,
     /// ENOSPC
     NoSpace,
-    /// EPIPE
-    BrokenPipe,
     /// ENOENT
     NotFound,
     /// EISDIR
@@ -29,7 +27,6 @@ impl Errno {
         match self {
             Self::Killed => 4,
             Self::NoSpace => 28,
-            Self::BrokenPipe => 32,
             Self::NotFound => 2,
             Self::IsDirectory => 21,
             Self::Exists => 17,
@@ -44,7 +41,6 @@ impl Errno {
         match self {
             Self::Killed => "Killed",
             Self::NoSpace => "No space left on device",
-            Self::BrokenPipe => "Broken pipe",
             Self::NotFound => "No such file or directory",
             Self::IsDirectory => "Is a directory",
             Self::Exists => "File exists",

@@ -2,13 +2,12 @@
 
 use super::calibration;
 use super::data::Data;
-use super::descriptors::{MAX_DESCRIPTORS, STDERR, STDIN, STDOUT};
 use super::errno::Errno;
 use super::exec_result::{Exec, ExecError, ExecResult};
 use super::ids::{ContainerKey, ExecId, Pid};
 use super::kernel::Kernel;
 use super::lifecycle::KILLED;
-use super::open_file::Target;
+use super::open_file::{MAX_DESCRIPTORS, STDERR, STDIN, STDOUT, Target};
 use super::program::load_command;
 use super::types::{MachineEvent, OutputStream};
 

@@ -25,8 +25,8 @@ pub(super) struct TreeId(pub usize);
 pub(super) struct OpenFileId(pub usize);
 
 /// The ID of a pipe.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct PipeId(pub usize);
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct PipeId(pub u64);
 
 /// The number of a command in a container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

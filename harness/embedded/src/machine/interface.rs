@@ -10,10 +10,9 @@ use super::disk::{BLOCK, Disk, NoSpace};
 use super::exec_result::{ExecError, ExecResult};
 use super::ids::{CgroupId, ExecId, PODS_CGROUP, ROOT_CGROUP};
 use super::kernel::Kernel;
-use super::signal::{SIGKILL, SIGTERM};
+use super::step::{SIGKILL, SignalNumber};
 use super::types::{
     Cgroup, ContainerId, ContainerSpec, DiskUse, Filesystem, Imagefs, LogLine, MachineEvent, MemoryUse,
-    Signal,
 };
 use crate::options::{NodeOptions, OptionsError};
 use crate::sim::Rng;
@@ -60,7 +59,7 @@ impl Machine {
 
     /// Returns the memory that huge pages reserve, in bytes. [`Machine::memory_total`] includes it,
     /// and no cgroup is charged for it.
-    pub fn huge_pages(&self) -> u64 {
+    pub(crate) fn huge_pages(&self) -> u64 {
         self.kernel.cgroups.huge_pages()
     }
 
@@ -88,15 +87,11 @@ impl Machine {
     }
 
     /// Sends a signal to the first process of a container, if it runs.
-    pub(crate) fn signal(&mut self, id: &str, signal: Signal, now: SimTime) {
+    pub(crate) fn signal(&mut self, id: &str, signal: SignalNumber, now: SimTime) {
         self.kernel.advance_to(now);
         let Some(container) = self.container(id) else { return };
         let first = container.pids.iter().copied().find(|pid| self.kernel.processes[pid].ns_pid == 1);
         if let Some(first) = first {
-            let signal = match signal {
-                Signal::Term => SIGTERM,
-                Signal::Kill => SIGKILL,
-            };
             self.kernel.signal(first, signal);
         }
         self.kernel.drop_stale_wakeups();
@@ -171,11 +166,7 @@ impl Machine {
         match imagefs.filter(|imagefs| imagefs.has_layers) {
             Some(imagefs) => {
                 let mount_points = self.kernel.containers.values().map(|container| container.mount_points);
-                let reserved = mount_points.fold(DiskUse::default(), |sum, one| DiskUse {
-                    bytes: sum.bytes + one.bytes,
-                    inodes: sum.inodes + one.inodes,
-                });
-                self.kernel.disk.separate_layers(imagefs.capacity(), images, reserved);
+                self.kernel.disk.separate_layers(imagefs.capacity(), images, mount_points.sum());
             }
             None => self.kernel.disk.join_layers(),
         }
@@ -212,9 +203,7 @@ impl Machine {
     /// Returns the usage of a container's writable layer, with the mount points in it.
     pub(crate) fn layer(&self, id: &str) -> DiskUse {
         let Some(container) = self.container(id) else { return DiskUse::default() };
-        let written = self.kernel.disk.used(container.layer);
-        let mount_points = container.mount_points;
-        DiskUse { bytes: written.bytes + mount_points.bytes, inodes: written.inodes + mount_points.inodes }
+        self.kernel.disk.used(container.layer) + container.mount_points
     }
 
     /// Returns the usage of a container's log, with rotated files.
@@ -249,9 +238,8 @@ impl Machine {
     pub(crate) fn volume(&self, pod: &str, volume: &str) -> DiskUse {
         let tree = self.kernel.pods.get(pod).and_then(|pod| pod.volumes.get(volume)).copied();
         let Some(tree) = tree else { return DiskUse::default() };
-        let files = self.kernel.disk.used(tree);
         let root = if self.kernel.disk.is_tmpfs(tree) { 0 } else { BLOCK };
-        DiskUse { bytes: files.bytes + root, inodes: files.inodes + 1 }
+        self.kernel.disk.used(tree) + DiskUse { bytes: root, inodes: 1 }
     }
 
     /// Returns the size of a pod's tmpfs volume in bytes; `None` if it is not mounted.
@@ -329,7 +317,7 @@ impl Machine {
     /// Removes a container with its layer and its log. Kills it first, without an event.
     pub(crate) fn remove(&mut self, id: &str) {
         let events = self.kernel.events.len();
-        self.signal(id, Signal::Kill, self.kernel.now);
+        self.signal(id, SIGKILL, self.kernel.now);
         self.kernel.events.truncate(events);
         self.kernel.remove_container(id);
     }
@@ -340,7 +328,7 @@ impl Machine {
         let running = containers.filter(|container| container.spec.pod == pod && container.cgroup.is_some());
         let running: Vec<String> = running.map(|container| container.id.clone()).collect();
         for id in running {
-            self.signal(&id, Signal::Kill, self.kernel.now);
+            self.signal(&id, SIGKILL, self.kernel.now);
         }
         self.kernel.remove_pod(pod);
     }

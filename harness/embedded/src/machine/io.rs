@@ -7,16 +7,18 @@ use super::disk::BLOCK;
 use super::errno::Errno;
 use super::ids::{FileId, OpenFileId, Pid, PipeId};
 use super::kernel::Kernel;
-use super::open_file::{OpenFile, ReadOutcome, Target};
-use super::pipe::Pipe;
+use super::open_file::{OpenFile, Pipe, Target};
 
 impl Kernel {
     /// Opens a target, with one reference.
     pub(super) fn open(&mut self, target: Target) -> OpenFileId {
         match &target {
             Target::File { id, .. } => self.disk.open(*id),
-            Target::PipeReader(pipe) => self.pipes[pipe.0].readers += 1,
-            Target::PipeWriter(pipe) => self.pipes[pipe.0].writers += 1,
+            Target::Pipe(pipe) => {
+                if let Some(pipe) = self.pipes.get_mut(pipe) {
+                    pipe.writers += 1;
+                }
+            }
             _ => {}
         }
         let file = OpenFile { target, references: 1 };
@@ -61,38 +63,36 @@ impl Kernel {
                 let removed = self.disk.close(id);
                 self.drop_pages(removed);
             }
-            Target::PipeReader(pipe) => {
-                self.pipes[pipe.0].readers -= 1;
-                self.pipe_end_closed(pipe);
-            }
-            Target::PipeWriter(pipe) => {
-                self.pipes[pipe.0].writers -= 1;
-                self.pipe_end_closed(pipe);
+            Target::Pipe(id) => {
+                let Some(pipe) = self.pipes.get_mut(&id) else { return };
+                pipe.writers -= 1;
+                let (reader, is_closed) = (pipe.reader, pipe.writers == 0);
+                if is_closed && !self.processes.contains_key(&reader) {
+                    self.pipes.remove(&id);
+                }
+                self.wake(reader);
             }
             _ => {}
         }
     }
 
-    /// Creates a pipe; returns its read end and its write end.
-    pub(super) fn create_pipe(&mut self) -> (OpenFileId, OpenFileId) {
-        let pipe = match self.free_pipes.pop() {
-            Some(pipe) => {
-                self.pipes[pipe.0] = Pipe::default();
-                pipe
-            }
-            None => {
-                self.pipes.push(Pipe::default());
-                PipeId(self.pipes.len() - 1)
-            }
-        };
-        (self.open(Target::PipeReader(pipe)), self.open(Target::PipeWriter(pipe)))
+    /// Creates a pipe to a process; returns the pipe and its write end.
+    pub(super) fn create_pipe(&mut self, reader: Pid) -> (PipeId, OpenFileId) {
+        let id = PipeId(self.next_pipe);
+        self.next_pipe += 1;
+        self.pipes.insert(id, Pipe { reader, unread: Vec::new(), writers: 0 });
+        (id, self.open(Target::Pipe(id)))
     }
 
-    fn pipe_end_closed(&mut self, pipe: PipeId) {
-        self.wake_pipe(pipe);
-        if self.pipes[pipe.0].is_closed() {
-            self.free_pipes.push(pipe);
+    /// Returns what was written to a pipe since the last call, and whether all write ends are
+    /// closed, which removes the pipe. The kernel wakes the reader when either changes.
+    pub(super) fn read_pipe(&mut self, id: PipeId) -> (Vec<Data>, bool) {
+        let Some(pipe) = self.pipes.get_mut(&id) else { return (Vec::new(), true) };
+        let (unread, is_closed) = (std::mem::take(&mut pipe.unread), pipe.writers == 0);
+        if is_closed {
+            self.pipes.remove(&id);
         }
+        (unread, is_closed)
     }
 
     /// Returns the open file of a process's descriptor.
@@ -135,12 +135,6 @@ impl Kernel {
         }
     }
 
-    fn wake_pipe(&mut self, pipe: PipeId) {
-        for pid in std::mem::take(&mut self.pipes[pipe.0].waiting) {
-            self.wake(pid);
-        }
-    }
-
     /// Returns what an open file refers to.
     pub(super) fn target(&self, id: OpenFileId) -> Option<&Target> {
         self.open_files[id.0].as_ref().map(|file| &file.target)
@@ -156,34 +150,32 @@ impl Kernel {
         }
     }
 
-    /// Writes data; returns what a full pipe has no room for. The kernel wakes the writer when
-    /// there is room.
-    pub(super) fn write(&mut self, pid: Pid, id: OpenFileId, data: Data) -> Result<Option<Data>, Errno> {
+    /// Writes data.
+    pub(super) fn write(&mut self, pid: Pid, id: OpenFileId, data: Data) -> Result<(), Errno> {
         match self.target(id).cloned() {
-            None | Some(Target::PipeReader(_) | Target::Text { .. }) => Err(Errno::BadDescriptor),
-            Some(Target::Null | Target::Zero | Target::Random) => Ok(None),
-            Some(Target::Full) => Err(Errno::NoSpace),
+            None | Some(Target::Text { .. }) => Err(Errno::BadDescriptor),
+            Some(Target::Null | Target::Zero | Target::Random) => Ok(()),
             Some(Target::Log { container: key, stream }) => {
                 if let Some(container) = self.containers.get_mut(&key) {
                     container.log.write(self.now, stream, &data);
                     self.resize_log(key);
                 }
-                Ok(None)
+                Ok(())
             }
             Some(Target::Exec { id: exec, stream }) => {
                 self.write_exec(exec, stream, &data);
-                Ok(None)
+                Ok(())
             }
-            Some(Target::PipeWriter(pipe)) => {
-                if self.pipes[pipe.0].is_broken() {
-                    return Err(Errno::BrokenPipe);
+            Some(Target::Pipe(pipe)) => {
+                // What nobody reads is dropped.
+                if let Some(pipe) = self.pipes.get_mut(&pipe)
+                    && self.processes.contains_key(&pipe.reader)
+                {
+                    pipe.unread.push(data);
+                    let reader = pipe.reader;
+                    self.wake(reader);
                 }
-                let rest = self.pipes[pipe.0].put(data);
-                self.wake_pipe(pipe);
-                if rest.is_some() {
-                    self.pipes[pipe.0].waiting.push(pid);
-                }
-                Ok(rest)
+                Ok(())
             }
             Some(Target::File { id: file, offset, append }) => {
                 let offset =
@@ -195,7 +187,7 @@ impl Kernel {
                 let written = self.disk.write(file, offset, data.len(), text);
                 self.touch_pages(pid, file, offset, written)?;
                 self.seek(id, offset + written);
-                if written < data.len() { Err(Errno::NoSpace) } else { Ok(None) }
+                if written < data.len() { Err(Errno::NoSpace) } else { Ok(()) }
             }
         }
     }
@@ -231,32 +223,25 @@ impl Kernel {
         self.cache_file(pid, id, Pages { inactive: more, kernel, ..Pages::default() })
     }
 
-    /// Reads at most `most` bytes.
-    pub(super) fn read(&mut self, pid: Pid, id: OpenFileId, most: u64) -> Result<ReadOutcome, Errno> {
+    /// Reads at most `most` bytes; returns `None` at the end of the file.
+    pub(super) fn read(&mut self, pid: Pid, id: OpenFileId, most: u64) -> Result<Option<Data>, Errno> {
         match self.target(id).cloned() {
-            None | Some(Target::PipeWriter(_) | Target::Log { .. } | Target::Exec { .. }) => {
+            None | Some(Target::Pipe(_) | Target::Log { .. } | Target::Exec { .. }) => {
                 Err(Errno::BadDescriptor)
             }
-            Some(Target::Null) => Ok(ReadOutcome::End),
-            Some(Target::Zero | Target::Random | Target::Full) => Ok(ReadOutcome::Data(Data::Fill(most))),
-            Some(Target::PipeReader(pipe)) => {
-                if let Some(data) = self.pipes[pipe.0].take(most) {
-                    self.wake_pipe(pipe);
-                    return Ok(ReadOutcome::Data(data));
-                }
-                Ok(self.wait_for_data(pid, pipe))
-            }
+            Some(Target::Null) => Ok(None),
+            Some(Target::Zero | Target::Random) => Ok(Some(Data::Fill(most))),
             Some(Target::Text { text, offset }) => {
                 let rest = &text[(offset as usize).min(text.len())..];
                 let data = rest[..rest.len().min(most as usize)].to_vec();
                 self.seek(id, offset + data.len() as u64);
-                Ok(if data.is_empty() { ReadOutcome::End } else { ReadOutcome::Data(Data::Bytes(data)) })
+                Ok((!data.is_empty()).then_some(Data::Bytes(data)))
             }
             Some(Target::File { id: file_id, offset, .. }) => {
-                let Some(file) = self.disk.file(file_id) else { return Ok(ReadOutcome::End) };
+                let Some(file) = self.disk.file(file_id) else { return Ok(None) };
                 let len = most.min(file.size.saturating_sub(offset));
                 if len == 0 {
-                    return Ok(ReadOutcome::End);
+                    return Ok(None);
                 }
                 let data = match &file.text {
                     Some(text) => Data::Bytes(text[offset as usize..(offset + len) as usize].to_vec()),
@@ -264,40 +249,23 @@ impl Kernel {
                 };
                 self.touch_pages(pid, file_id, offset, len)?;
                 self.seek(id, offset + len);
-                Ok(ReadOutcome::Data(data))
+                Ok(Some(data))
             }
         }
     }
 
-    /// Reads a line with its newline. Unknown content counts as the end of the file.
-    pub(super) fn read_line(&mut self, pid: Pid, id: OpenFileId) -> Result<ReadOutcome, Errno> {
-        let (line, offset) = match self.target(id).cloned() {
-            Some(Target::PipeReader(pipe)) => {
-                if let Some(line) = self.pipes[pipe.0].take_line() {
-                    self.wake_pipe(pipe);
-                    return Ok(ReadOutcome::Data(Data::Bytes(line)));
-                }
-                return Ok(self.wait_for_data(pid, pipe));
+    /// Reads a line with its newline; returns `None` at the end of the file. Unknown content counts
+    /// as the end.
+    pub(super) fn read_line(&mut self, id: OpenFileId) -> Option<Vec<u8>> {
+        let (line, offset) = match self.target(id)? {
+            Target::File { id: file, offset, .. } => {
+                (line_at(self.disk.file(*file)?.text.as_deref()?, *offset)?, *offset)
             }
-            Some(Target::File { id: file, offset, .. }) => {
-                let text = self.disk.file(file).and_then(|file| file.text.as_deref());
-                (text.and_then(|text| line_at(text, offset)), offset)
-            }
-            Some(Target::Text { text, offset }) => (line_at(&text, offset), offset),
-            _ => return Ok(ReadOutcome::End),
+            Target::Text { text, offset } => (line_at(text, *offset)?, *offset),
+            _ => return None,
         };
-        let Some(line) = line else { return Ok(ReadOutcome::End) };
         self.seek(id, offset + line.len() as u64);
-        Ok(ReadOutcome::Data(Data::Bytes(line)))
-    }
-
-    fn wait_for_data(&mut self, pid: Pid, pipe: PipeId) -> ReadOutcome {
-        let pipe = &mut self.pipes[pipe.0];
-        if pipe.is_at_end() {
-            return ReadOutcome::End;
-        }
-        pipe.waiting.push(pid);
-        ReadOutcome::Blocked
+        Some(line)
     }
 }
 

@@ -7,15 +7,12 @@ use std::time::Duration;
 use super::calibration;
 use super::cgroups::{CgroupTree, Pages};
 use super::container::{Container, Pod};
-use super::descriptors::Descriptors;
 use super::disk::{Disk, Place};
 use super::errno::Errno;
 use super::exec_result::Exec;
 use super::ids::{CgroupId, ContainerKey, ExecId, FileId, OpenFileId, Pid, PipeId, TreeId};
-use super::open_file::OpenFile;
-use super::pipe::Pipe;
-use super::signal::SignalNumber;
-use super::step::{Footprint, SignalAction, StepOutcome};
+use super::open_file::{Descriptors, OpenFile, Pipe};
+use super::step::{Footprint, SignalAction, SignalNumber, StepOutcome};
 use super::types::MachineEvent;
 use crate::options::{CgroupVersion, NodeOptions};
 use crate::sim::{Epoch, SimTime};
@@ -84,8 +81,8 @@ pub(super) struct Kernel {
     pub processes: BTreeMap<Pid, Process>,
     pub open_files: Vec<Option<OpenFile>>,
     pub free_files: Vec<OpenFileId>,
-    pub pipes: Vec<Pipe>,
-    pub free_pipes: Vec<PipeId>,
+    pub pipes: BTreeMap<PipeId, Pipe>,
+    pub next_pipe: u64,
     /// Number of tasks (processes and threads) on the machine.
     pub tasks: u64,
     pub max_pid: u64,
@@ -123,8 +120,8 @@ impl Kernel {
             processes: BTreeMap::new(),
             open_files: Vec::new(),
             free_files: Vec::new(),
-            pipes: Vec::new(),
-            free_pipes: Vec::new(),
+            pipes: BTreeMap::new(),
+            next_pipe: 0,
             tasks: options.processes,
             max_pid: options.max_pid,
             pods_task_limit: None,

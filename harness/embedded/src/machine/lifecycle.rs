@@ -3,13 +3,12 @@
 use super::calibration;
 use super::cgroups::Pages;
 use super::container::Container;
-use super::descriptors::Descriptors;
 use super::errno::Errno;
 use super::ids::{ContainerKey, Pid};
 use super::kernel::{Kernel, Process, Program};
+use super::open_file::Descriptors;
 use super::program::load;
-use super::signal::{SIGKILL, SignalNumber};
-use super::step::{CommandLine, Footprint, SignalAction, StepOutcome};
+use super::step::{CommandLine, Footprint, SIGKILL, SignalAction, SignalNumber, StepOutcome};
 use super::types::MachineEvent;
 use crate::sim::SimTime;
 

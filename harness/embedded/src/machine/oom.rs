@@ -24,7 +24,6 @@ impl Kernel {
             pid: victim.0,
             container: container.id.clone(),
             is_of_root: group == ROOT_CGROUP,
-            at: self.now,
         });
         // memory.oom.group exists on cgroup v2. The kubelet writes it since 1.28
         // (kubernetes/kubernetes#117793).

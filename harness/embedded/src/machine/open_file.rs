@@ -1,9 +1,9 @@
-//! The types of open files.
+//! The types of open files, and descriptors of processes.
 
 use std::sync::Arc;
 
 use super::data::Data;
-use super::ids::{ContainerKey, ExecId, FileId, PipeId};
+use super::ids::{ContainerKey, ExecId, FileId, OpenFileId, Pid, PipeId};
 use super::types::OutputStream;
 
 /// The object behind an open file. `offset` is the position in it, in bytes.
@@ -15,8 +15,6 @@ pub(super) enum Target {
     Zero,
     /// `/dev/urandom`
     Random,
-    /// `/dev/full`
-    Full,
     /// The log of a container.
     Log { container: ContainerKey, stream: OutputStream },
     /// The output of a command in a container.
@@ -25,10 +23,8 @@ pub(super) enum Target {
     File { id: FileId, offset: u64, append: bool },
     /// A text that was generated when the file was opened.
     Text { text: Arc<[u8]>, offset: u64 },
-    /// The read end of a pipe.
-    PipeReader(PipeId),
     /// The write end of a pipe.
-    PipeWriter(PipeId),
+    Pipe(PipeId),
 }
 
 /// An open file description, which descriptors of several processes may share.
@@ -38,12 +34,23 @@ pub(super) struct OpenFile {
     pub references: u32,
 }
 
-/// The result of a read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum ReadOutcome {
-    Data(Data),
-    /// End of file.
-    End,
-    /// The pipe is empty. The kernel wakes the reader when there is data.
-    Blocked,
+/// A pipe to a shell, which reads the output of a command substitution. It has no capacity: its
+/// writers never wait.
+#[derive(Clone, Debug)]
+pub(super) struct Pipe {
+    pub reader: Pid,
+    /// Data that the reader has not taken.
+    pub unread: Vec<Data>,
+    /// Number of open write ends.
+    pub writers: u32,
 }
+
+/// The open files of a process, by descriptor.
+pub(super) type Descriptors = [Option<OpenFileId>; MAX_DESCRIPTORS];
+
+/// The number of descriptors that a process can have.
+pub(super) const MAX_DESCRIPTORS: usize = 10;
+
+pub(super) const STDIN: usize = 0;
+pub(super) const STDOUT: usize = 1;
+pub(super) const STDERR: usize = 2;

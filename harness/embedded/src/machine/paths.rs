@@ -92,7 +92,6 @@ impl Kernel {
             "/dev/null" => return Some(Location::Device(Target::Null)),
             "/dev/zero" => return Some(Location::Device(Target::Zero)),
             "/dev/urandom" | "/dev/random" => return Some(Location::Device(Target::Random)),
-            "/dev/full" => return Some(Location::Device(Target::Full)),
             "/dev/stdin" | "/proc/self/fd/0" => return Some(Location::Descriptor(0)),
             "/dev/stdout" | "/proc/self/fd/1" => return Some(Location::Descriptor(1)),
             "/dev/stderr" | "/proc/self/fd/2" => return Some(Location::Descriptor(2)),

@@ -9,16 +9,14 @@ use rand::RngExt;
 use super::calibration;
 use super::cgroups::Pages;
 use super::container::{Container, Pod};
-use super::descriptors::MAX_DESCRIPTORS;
 use super::disk::{BLOCK, Place};
 use super::ids::{ContainerKey, PODS_CGROUP, ROOT_CGROUP, TreeId};
 use super::kernel::Kernel;
 use super::log::ContainerLog;
-use super::open_file::Target;
+use super::open_file::{MAX_DESCRIPTORS, Target};
 use super::program::load_container;
 use super::types::{ContainerSpec, DiskUse, Mount, OutputStream};
-use crate::sim::Rng;
-use crate::sim::SimTime;
+use crate::sim::{Rng, SimTime};
 
 /// The size of a pod's `/dev/shm`, containerd's default, in bytes.
 const SHM_SIZE: u64 = 64 * MIB;

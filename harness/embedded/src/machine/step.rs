@@ -1,18 +1,17 @@
-//! Steps of programs.
+//! Steps of programs, and signals to them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::calibration;
-use super::signal::SignalNumber;
 use crate::sim::SimTime;
 
 /// The state of a process after a step.
 pub(super) enum StepOutcome {
     /// It runs again at this time.
     RunAt(SimTime),
-    /// It runs again after an event: a signal, the exit of a child, data or room in a pipe.
+    /// It runs again after an event: a signal, the exit of a child, data in a pipe.
     Wait,
     /// It exits with this status.
     Exit(i32),
@@ -25,6 +24,14 @@ pub(super) struct CommandLine {
     pub words: Vec<String>,
     pub environment: Arc<BTreeMap<String, String>>,
 }
+
+/// The number of a signal on Linux.
+pub(crate) type SignalNumber = u8;
+
+pub(super) const SIGHUP: SignalNumber = 1;
+pub(super) const SIGINT: SignalNumber = 2;
+pub(crate) const SIGKILL: SignalNumber = 9;
+pub(crate) const SIGTERM: SignalNumber = 15;
 
 /// The reaction of a program to a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,8 @@
 //! The types of a machine's interface.
 
 use std::collections::BTreeMap;
+use std::iter::Sum;
+use std::ops::{Add, AddAssign, SubAssign};
 
 use evictlab_rules::quantity::KIB;
 
@@ -43,6 +45,40 @@ pub(crate) struct DiskUse {
     pub bytes: u64,
     /// Files and directories.
     pub inodes: u64,
+}
+
+impl DiskUse {
+    /// Returns the difference, and 0 instead of a negative number.
+    pub(crate) fn saturating_sub(self, less: Self) -> Self {
+        Self { bytes: self.bytes.saturating_sub(less.bytes), inodes: self.inodes.saturating_sub(less.inodes) }
+    }
+}
+
+impl Add for DiskUse {
+    type Output = Self;
+
+    fn add(self, more: Self) -> Self {
+        Self { bytes: self.bytes + more.bytes, inodes: self.inodes + more.inodes }
+    }
+}
+
+impl AddAssign for DiskUse {
+    fn add_assign(&mut self, more: Self) {
+        *self = *self + more;
+    }
+}
+
+impl SubAssign for DiskUse {
+    fn sub_assign(&mut self, less: Self) {
+        self.bytes -= less.bytes;
+        self.inodes -= less.inodes;
+    }
+}
+
+impl Sum for DiskUse {
+    fn sum<I: Iterator<Item = Self>>(parts: I) -> Self {
+        parts.fold(Self::default(), Self::add)
+    }
 }
 
 /// The size and usage of a file system.
@@ -151,8 +187,6 @@ pub(crate) enum MachineEvent {
         container: ContainerId,
         /// True if the root cgroup had no memory left, false if another one reached its limit.
         is_of_root: bool,
-        /// The time of the kill.
-        at: SimTime,
     },
     /// A command in a container exited.
     ExecExited {
@@ -169,15 +203,6 @@ pub(crate) enum MachineEvent {
         /// The time of the crossing.
         at: SimTime,
     },
-}
-
-/// A signal to the first process of a container.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Signal {
-    /// SIGTERM
-    Term,
-    /// SIGKILL
-    Kill,
 }
 
 /// An output of a process.

@@ -1,10 +1,8 @@
-//! Time, event queues, random numbers and notifications.
+//! Time, event queues and random numbers.
 
-mod broadcast;
 mod queue;
 mod time;
 
-pub(crate) use broadcast::{Broadcast, Subscription};
 pub(crate) use queue::{EventQueue, Sequence, Slot};
 pub(crate) use rand_chacha::ChaCha8Rng as Rng;
 pub(crate) use time::Epoch;

@@ -7,4 +7,4 @@ mod watch_channel;
 
 pub(crate) use change::{ObjectChange, WatchEventType};
 pub(crate) use store::{SAFE_LETTERS, Store, StoreError};
-pub(crate) use watch_channel::WatchChannel;
+pub(crate) use watch_channel::{WatchChannel, WatchEnd};

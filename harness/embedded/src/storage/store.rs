@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::change::{ObjectChange, WatchEventType};
 use super::index::Index;
-use super::watch_channel::WatchChannel;
+use super::watch_channel::{WatchChannel, WatchEnd};
 use crate::resource::{Kind, ObjectExt, Scope};
 use crate::sim::{Epoch, Rng, SimTime};
 
@@ -76,6 +76,15 @@ impl Store {
         let channel = Arc::new(WatchChannel::new(namespace.map(str::to_owned)));
         self.channels.entry(kind).or_default().push(Arc::downgrade(&channel));
         channel
+    }
+
+    /// Ends the open watches of the selected kinds and namespaces; `None` is a watch of all
+    /// namespaces.
+    pub(crate) fn end_watches(&self, end: WatchEnd, selects: impl Fn(Kind, Option<&str>) -> bool) {
+        for (kind, channels) in &self.channels {
+            let open = channels.iter().filter_map(Weak::upgrade);
+            open.filter(|channel| selects(*kind, channel.namespace())).for_each(|channel| channel.end(end));
+        }
     }
 
     /// Returns an object; the namespace is empty for cluster-scoped kinds.
@@ -213,7 +222,7 @@ impl Store {
     pub(crate) fn forget_history(&mut self) {
         self.history.clear();
         self.version += 1;
-        self.channels.values().flatten().filter_map(Weak::upgrade).for_each(|channel| channel.expire());
+        self.end_watches(WatchEnd::Expired, |_, _| true);
     }
 
     /// Generates a uid.

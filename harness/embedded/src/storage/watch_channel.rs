@@ -9,6 +9,15 @@ use super::change::ObjectChange;
 /// Maximum number of pending changes. A slower receiver must list again.
 const MAX_PENDING: usize = 10_000;
 
+/// End of an open watch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum WatchEnd {
+    /// The connection is closed.
+    Closed,
+    /// The watch ends with 410 Gone.
+    Expired,
+}
+
 /// Changes of a kind, in one namespace or in all, for one receiver.
 #[derive(Debug)]
 pub(crate) struct WatchChannel {
@@ -20,7 +29,8 @@ pub(crate) struct WatchChannel {
 #[derive(Debug, Default)]
 struct Pending {
     changes: Vec<ObjectChange>,
-    expired: bool,
+    /// The end of the watch, which gets no more changes.
+    end: Option<WatchEnd>,
 }
 
 impl WatchChannel {
@@ -34,25 +44,36 @@ impl WatchChannel {
             return;
         }
         let mut pending = self.pending();
-        if pending.changes.len() < MAX_PENDING && !pending.expired {
+        if pending.end.is_some() {
+            return;
+        }
+        if pending.changes.len() < MAX_PENDING {
             pending.changes.push(change.clone());
         } else {
-            *pending = Pending { changes: Vec::new(), expired: true };
+            *pending = Pending { changes: Vec::new(), end: Some(WatchEnd::Expired) };
         }
         self.arrived.notify_one();
     }
 
+    /// Returns the namespace of the changes; `None` for all.
+    pub(super) fn namespace(&self) -> Option<&str> {
+        self.namespace.as_deref()
+    }
+
     /// Drops pending and later changes.
-    #[cfg(test)]
-    pub(super) fn expire(&self) {
-        self.pending().expired = true;
+    pub(super) fn end(&self, end: WatchEnd) {
+        let mut pending = self.pending();
+        *pending = Pending { changes: Vec::new(), end: pending.end.max(Some(end)) };
         self.arrived.notify_one();
     }
 
-    /// Returns the changes since the last call, in order; `None` after the history was dropped.
-    pub(crate) fn take(&self) -> Option<Vec<ObjectChange>> {
+    /// Returns the changes since the last call, in order.
+    ///
+    /// # Errors
+    /// The watch has ended.
+    pub(crate) fn take(&self) -> Result<Vec<ObjectChange>, WatchEnd> {
         let mut pending = self.pending();
-        (!pending.expired).then(|| std::mem::take(&mut pending.changes))
+        pending.end.map_or_else(|| Ok(std::mem::take(&mut pending.changes)), Err)
     }
 
     /// Waits for changes. May return without any.
@@ -88,10 +109,10 @@ mod tests {
         let channel = WatchChannel::new(None);
         let send = |count: usize| (0..count).for_each(|_| channel.send("default", &change));
         send(MAX_PENDING);
-        assert_eq!(channel.take().map(|changes| changes.len()), Some(MAX_PENDING));
+        assert_eq!(channel.take().map(|changes| changes.len()), Ok(MAX_PENDING));
         send(MAX_PENDING + 1);
-        assert!(channel.take().is_none());
+        assert_eq!(channel.take().unwrap_err(), WatchEnd::Expired);
         send(1);
-        assert!(channel.take().is_none() && channel.pending().changes.is_empty());
+        assert!(channel.take().is_err() && channel.pending().changes.is_empty());
     }
 }

@@ -174,12 +174,12 @@ fn sync_loop_evicts_pod_over_threshold() {
     let log = lab.log();
     let from = log.iter().position(|line| line.contains("attempting")).unwrap();
     let wanted = [
-        "eviction_manager.go:376] \"Eviction manager: attempting to reclaim\" resourceName=\"memory\"",
-        "eviction_manager.go:387] \"Eviction manager: must evict pod(s) to reclaim\" resourceName=\"memory\"",
-        "eviction_manager.go:405] \"Eviction manager: pods ranked for eviction\" pods=[\"test/hog\",\"kube-system/kube-proxy-",
-        "eviction_manager.go:627] \"Eviction manager: pod is evicted successfully\" pod=\"test/hog\"",
-        "eviction_manager.go:208] \"Eviction manager: pods evicted, waiting for pod to be cleaned up\" pods=[\"test/hog\"]",
-        "eviction_manager.go:458] \"Eviction manager: pods successfully cleaned up\" pods=[\"test/hog\"]",
+        "eviction_manager.go:381] \"Eviction manager: attempting to reclaim\" resourceName=\"memory\"",
+        "eviction_manager.go:392] \"Eviction manager: must evict pod(s) to reclaim\" resourceName=\"memory\"",
+        "eviction_manager.go:410] \"Eviction manager: pods ranked for eviction\" pods=[\"test/hog\",\"kube-system/kube-proxy-",
+        "eviction_manager.go:635] \"Eviction manager: pod is evicted successfully\" pod=\"test/hog\"",
+        "eviction_manager.go:213] \"Eviction manager: pods evicted, waiting for pod to be cleaned up\" pods=[\"test/hog\"]",
+        "eviction_manager.go:464] \"Eviction manager: pods successfully cleaned up\" pods=[\"test/hog\"]",
     ];
     for (line, wanted) in log[from..].iter().zip(wanted) {
         let line = line.split_once(' ').map_or(line.as_str(), |(_, line)| line);
@@ -241,7 +241,7 @@ fn cgroup_v1_notifies_one_loop_per_threshold() {
             .position(|line| line.ends_with("\"eviction manager: hard memory eviction threshold crossed\""));
         let looked = log.iter().position(|line| line.contains("attempting to reclaim")).unwrap();
         assert!(hard.unwrap() < looked, "{log:#?}");
-        assert!(log[hard.unwrap()].contains("eviction_manager.go:186]"));
+        assert!(log[hard.unwrap()].contains("eviction_manager.go:191]"));
         let succeeded = log.iter().filter(|line| line.contains("is evicted successfully")).count();
         let counted: u64 = lab.events("Evicted").iter().map(|event| event["count"].as_u64().unwrap()).sum();
         assert_eq!(u64::try_from(succeeded).unwrap(), counted, "one event for each eviction");
@@ -535,7 +535,7 @@ fn critical_pod_over_limit_is_logged() {
     let volumes = json!([{"name": "data", "emptyDir": {"sizeLimit": "20Mi"}}]);
     lab.pod("full", json!({"priority": 2_000_000_000, "containers": [writer], "volumes": volumes}));
     lab.seconds(35.0);
-    let line = "eviction_manager.go:609] \"Eviction manager: cannot evict a critical pod\" pod=\"test/full\"";
+    let line = "eviction_manager.go:616] \"Eviction manager: cannot evict a critical pod\" pod=\"test/full\"";
     assert!(lab.log().iter().filter(|one| one.ends_with(line)).count() > 1, "{:#?}", lab.log());
     assert!(!lab.is_evicted("full"));
 }

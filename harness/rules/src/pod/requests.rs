@@ -32,9 +32,7 @@ impl Pod {
     /// `component-helpers/resource/helpers.go`).
     pub fn scheduling_request(&self, resource: &str) -> Quantity {
         let stated = self.pod_level_request(resource).filter(|_| is_pod_level_resource(resource));
-        let of_containers =
-            || self.with_sidecars(|container: &Container| container.request(resource).cloned());
-        let total = stated.unwrap_or_else(of_containers);
+        let total = stated.unwrap_or_else(|| self.container_requests(resource));
         match self.spec.overhead.get(resource) {
             Some(overhead) => total + overhead,
             None => total,
@@ -121,11 +119,13 @@ impl Pod {
         let spec = &self.spec;
         let requests = |container: &Container| container.request(resource).is_some();
         let requested = spec.containers.iter().chain(&spec.init_containers).any(requests);
-        Some(if requested {
-            self.with_sidecars(|container| container.request(resource).cloned())
-        } else {
-            limit.clone()
-        })
+        Some(if requested { self.container_requests(resource) } else { limit.clone() })
+    }
+
+    /// Returns the sum of the requests of the containers that run at the same time, without the
+    /// pod-level request and the overhead.
+    pub fn container_requests(&self, resource: &str) -> Quantity {
+        self.with_sidecars(|container| container.request(resource).cloned())
     }
 
     /// Returns the maximum sum of `amount` over containers that run at the same time (KEP-753).

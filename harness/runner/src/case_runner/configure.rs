@@ -303,8 +303,8 @@ mod tests {
                 status(16145 * MIB, 0),
                 Some("the memory of pods has changed from 90Mi to 0Mi"),
             ),
-            (&pids, status(9000, 0), status(9100, 0), None),
-            (&pids, status(9000, 0), status(9101, 0), Some("pid.available has changed from 9000 to 9101")),
+            (&pids, status(9000, 0), status(9300, 0), None),
+            (&pids, status(9000, 0), status(9301, 0), Some("pid.available has changed from 9000 to 9301")),
         ];
         for (pressure, before, now, expected) in rows {
             assert_eq!(describe_change(pressure, &before, &now).as_deref(), expected);

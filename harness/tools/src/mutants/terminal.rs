@@ -4,11 +4,30 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use evictlab_embedded::Defect;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::matrix::{Matrix, MutantRow};
 
 /// Number of cases that are named per mutant.
 const NAMED: usize = 3;
+
+/// A defect, as `evictlab mutants list --json` prints it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct DefectInfo {
+    /// Name of the defect.
+    defect: String,
+    /// Part of the kubelet that the defect is in.
+    area: String,
+    /// Description of the defect in one sentence.
+    about: String,
+}
+
+impl From<&Defect> for DefectInfo {
+    fn from(defect: &Defect) -> Self {
+        Self { defect: defect.to_string(), area: defect.area().to_string(), about: defect.about().to_owned() }
+    }
+}
 
 /// Returns the defects with their areas and descriptions, one per line.
 pub fn list(defects: &[Defect]) -> String {

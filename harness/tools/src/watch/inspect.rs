@@ -17,10 +17,10 @@ use tokio_util::task::AbortOnDropHandle;
 use super::bounded_set::BoundedSet;
 use super::kubelet_client::{KubeletSnapshot, QueryError, query};
 use super::node::NodeView;
-use super::node_input::NodeInput;
 use super::options::WatchOptions;
 use super::pod_fields::WatchedPod;
 use super::pod_index::PodIndex;
+use super::reading::NodeInput;
 
 /// Number of kubelets that are queried at a time.
 pub(super) const MAX_PARALLEL_QUERIES: usize = 32;

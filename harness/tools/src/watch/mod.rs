@@ -10,7 +10,6 @@ mod keyboard;
 mod kubelet_client;
 mod metrics;
 mod node;
-mod node_input;
 mod node_page;
 mod node_table;
 mod options;

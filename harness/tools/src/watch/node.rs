@@ -8,8 +8,8 @@ use kube::ResourceExt;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::node_input::NodeInput;
 use super::pod_fields::WatchedPod;
+use super::reading::NodeInput;
 use super::reading::Reading;
 
 /// A node.

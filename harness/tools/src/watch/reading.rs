@@ -9,14 +9,27 @@ use evictlab_rules::threshold::{
     FsLayout, MissingDefaults, Observation, Signal, Threshold, ThresholdValue, update_containerfs_thresholds,
 };
 use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Node as ApiNode;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::kubelet_client::KubeletSnapshot;
-use super::node_input::NodeInput;
+use super::bounded_set::BoundedSet;
+use super::kubelet_client::{KubeletSnapshot, QueryError};
 use super::pod_fields::WatchedPod;
 use super::ranking::{EvictionCandidate, ExemptPod, rank};
 use evictlab_evidence::{missing_defaults, thresholds};
+
+/// Objects of the API server and state of the kubelet, from which the view of a node is computed.
+pub(super) struct NodeInput<'a> {
+    pub node: &'a ApiNode,
+    /// Pods bound to the node.
+    pub pods: &'a [WatchedPod],
+    pub snapshot: Result<&'a KubeletSnapshot, &'a QueryError>,
+    pub signal: Signal,
+    /// UIDs of pods that are being evicted.
+    pub evicted: &'a BoundedSet<String>,
+    pub at: Timestamp,
+}
 
 /// Signals and thresholds of a node.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]

@@ -9,9 +9,10 @@ use super::kind_exec::{runc_exec, runc_problem};
 use crate::docker::{Docker, ExecOutput};
 use crate::images::{load_unpinned, load_unused, remove_unused};
 use crate::node::error::{ConfigureError, NodeError};
-use crate::node::limits::MAX_KUBELET_LOG_LINES;
 use crate::probe::available_memory;
 
+/// Maximum number of lines of the kubelet log to read: the last ones.
+pub const MAX_KUBELET_LOG_LINES: usize = 50_000;
 /// Path of the kubelet configuration.
 const CONFIG: &str = "/var/lib/kubelet/config.yaml";
 /// Directory of static pods.

@@ -10,4 +10,5 @@ mod node_backend;
 pub(crate) use embedded::EmbeddedNode;
 pub(crate) use existing::ExistingNode;
 pub(crate) use kind::KindNode;
+pub use kind::MAX_KUBELET_LOG_LINES;
 pub use node_backend::NodeBackend;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use evictlab_fault::Fault;
 use jiff::Timestamp;
@@ -15,7 +16,9 @@ use crate::images::{UNUSED_IMAGES, unused_image_name};
 use crate::node::error::{ConfigureError, NodeError};
 use crate::node::external::ExternalNode;
 use crate::node::file_systems::{FileSystemsError, NodeFileSystems};
-use crate::node::limits::EXEC_TIMEOUT;
+
+/// Time limit of a command in a container.
+const EXEC_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A node as the backend of its cluster can reach it, beside the API server.
 #[derive(Clone)]

@@ -5,7 +5,6 @@
 
 mod object;
 mod quantities;
-mod unknown_fields;
 
 pub(super) use object::decode;
 pub(crate) use object::parse;

@@ -1,9 +1,9 @@
 //! From a JSON body to a valid object.
 
+use evictlab_api_types::{ApiType, Difference, Mismatch, PathSegment};
 use serde_json::Value;
 
 use super::quantities::canonicalize;
-use super::unknown_fields;
 use crate::apiserver::options::FieldValidation;
 use crate::apiserver::status::Status;
 use crate::resource::{Kind, ObjectExt};
@@ -40,11 +40,11 @@ pub(in crate::apiserver) fn decode(
         Status::bad_request(format!("{name} in version {version:?} cannot be handled as a {name}: {reason}"))
     };
     canonicalize(kind, object).map_err(cannot_handle)?;
-    let unknown = unknown_fields::find(kind, object).map_err(cannot_handle)?;
+    let unknown = unknown_fields(name, object).map_err(cannot_handle)?;
     let messages: Vec<String> =
         unknown.iter().map(|field| format!("unknown field {:?}", field.field_path())).collect();
     for field in &unknown {
-        unknown_fields::remove(&field.path, object);
+        remove_field(&field.path, object);
     }
     match validation {
         FieldValidation::Ignore => Ok(Vec::new()),
@@ -52,6 +52,31 @@ pub(in crate::apiserver) fn decode(
             Err(cannot_handle(format!("strict decoding error: {}", messages.join(", "))))
         }
         FieldValidation::Warn | FieldValidation::Strict => Ok(messages),
+    }
+}
+
+/// Checks an object against the type of its kind and returns the fields that the type does not
+/// have.
+///
+/// # Errors
+/// The path of the first value of a wrong type, and serde's message.
+fn unknown_fields(kind: &str, object: &Value) -> Result<Vec<Mismatch>, String> {
+    let mismatches = ApiType::of_kind(kind).map(|known| known.mismatches(object)).unwrap_or_default();
+    match mismatches.last() {
+        Some(wrong) if matches!(wrong.difference, Difference::WrongType(_)) => Err(wrong.to_string()),
+        _ => Ok(mismatches),
+    }
+}
+
+/// Removes a field from an object.
+fn remove_field(path: &[PathSegment], object: &mut Value) {
+    let Some((PathSegment::Key(last), parents)) = path.split_last() else { return };
+    let parent = parents.iter().try_fold(object, |value, segment| match segment {
+        PathSegment::Key(name) => value.get_mut(name),
+        PathSegment::Item(index) => value.get_mut(index),
+    });
+    if let Some(Value::Object(fields)) = parent {
+        fields.shift_remove(last);
     }
 }
 
@@ -116,6 +141,15 @@ mod tests {
         assert_eq!(warnings, ["unknown field \"spec.foo\"", "unknown field \"spec.containers[0].mem\""]);
         assert_eq!(dropped["spec"], json!({"containers": [{"name": "a", "image": "b"}]}));
         assert!(decode(Kind::Pod, &mut pod.clone(), FieldValidation::Ignore).unwrap().is_empty());
+    }
+
+    #[test]
+    fn checks_the_types_of_all_kinds() {
+        for kind in Kind::ALL {
+            let mut object = json!({"metadata": {"foo": 1}});
+            let warnings = decode(kind, &mut object, FieldValidation::Warn).unwrap();
+            assert_eq!(warnings, ["unknown field \"metadata.foo\""], "{kind:?}");
+        }
     }
 
     #[test]

@@ -1,34 +1,54 @@
-//! Admission of pods: ServiceAccount, Priority, DefaultTolerationSeconds, RuntimeClass (without
-//! `scheduling`) and ResourceQuota, which every cluster enables.
+//! Creation of pods: defaults, and admission by ServiceAccount, Priority, DefaultTolerationSeconds,
+//! RuntimeClass (without `scheduling`) and ResourceQuota, which every cluster enables.
 
 use std::collections::BTreeMap;
 
 use evictlab_api_types::read;
+use evictlab_rules::pod::{Pod, QosClass};
 use evictlab_rules::quantity::Quantity;
 use k8s_openapi::api::core::v1::Toleration;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use serde_json::{Value, json};
 
-use crate::apiserver::metadata;
-use crate::apiserver::quota;
+use super::defaults;
+use crate::apiserver::objects::control_plane_version;
 use crate::apiserver::status::Status;
+use crate::apiserver::{metadata, quota};
 use crate::context::SimContext;
-use crate::resource::{Kind, ObjectExt, RESOURCE_CONTAINER_LISTS};
+use crate::resource::{Kind, ObjectExt, Phase, PodStatus, RESOURCE_CONTAINER_LISTS};
 
 /// Mount path of a service account's token.
 const TOKEN_PATH: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
+
+/// Applies defaults and admission to a new pod and sets its initial status.
+pub(in crate::apiserver) fn prepare(
+    ctx: &mut SimContext,
+    namespace: &str,
+    name: &str,
+    pod: &mut Value,
+) -> Result<(), Status> {
+    let version = control_plane_version(ctx);
+    defaults::set_defaults(pod, &version);
+    admit(ctx, namespace, name, pod)?;
+    // A pod that cannot be read is rejected by the validation.
+    let qos = read::<Pod>(pod).map_or(QosClass::BestEffort, |pod| pod.qos_class());
+    let phase = Some(Phase::Pending);
+    pod.write("status", PodStatus { phase, qos_class: Some(qos), ..PodStatus::default() });
+    // Pods have generations since 1.33 (KEP-5067).
+    if version.at_least(33) {
+        pod.metadata_mut().write("generation", 1);
+    } else {
+        pod.metadata_mut().remove("generation");
+    }
+    Ok(())
+}
 
 /// Applies the admission plugins to a new pod.
 ///
 /// # Errors
 /// 403 for an unknown service account, priority class or runtime class, for a contradicting
 /// priority or overhead, and for a pod beyond a quota.
-pub(super) fn admit(
-    ctx: &mut SimContext,
-    namespace: &str,
-    name: &str,
-    pod: &mut Value,
-) -> Result<(), Status> {
+fn admit(ctx: &mut SimContext, namespace: &str, name: &str, pod: &mut Value) -> Result<(), Status> {
     set_service_account(ctx, namespace, name, pod)?;
     set_priority(ctx, name, pod)?;
     add_tolerations(pod);

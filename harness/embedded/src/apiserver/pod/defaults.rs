@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use evictlab_api_types::{ImageReference, read};
 use evictlab_rules::KubeletVersion;
 use evictlab_rules::pod::Pod;
-use evictlab_rules::quantity::Quantity;
 use serde_json::{Map, Value, json};
 
 use crate::resource::{ALL_CONTAINER_LISTS, ObjectExt, RESOURCE_CONTAINER_LISTS};
@@ -178,20 +177,11 @@ pub(super) fn set_pod_level_requests(pod: &mut Value) {
     let resources = &mut pod.spec_mut()["resources"];
     // Resources without a pod-level limit are summed as well.
     for name in SUPPORTED.into_iter().filter(|name| is_requested(name)) {
-        resources["requests"].set_default(name, json!(container_requests(&whole, name)));
+        resources["requests"].set_default(name, json!(whole.container_requests(name)));
     }
     for (name, limit) in limits.into_iter().filter(|(name, _)| is_supported(name)) {
         resources["requests"].set_default(&name, limit);
     }
-}
-
-/// Returns the sum of the containers' requests, without pod-level requests and overhead.
-pub(crate) fn container_requests(pod: &Pod, resource: &str) -> Quantity {
-    let mut pod = pod.clone();
-    pod.spec.resources = None;
-    pod.spec.overhead.clear();
-    // Sidecars are summed as in kubelets since 1.34.
-    pod.request(&KubeletVersion::from_minor(34), resource)
 }
 
 /// Removes empty lists, and maps that Go omits when they are empty (`omitempty`).

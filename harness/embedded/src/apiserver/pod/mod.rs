@@ -1,7 +1,6 @@
 //! Pods: defaults, admission, validation, eviction, deletion.
 
 mod admission;
-mod create;
 mod defaults;
 mod deletion;
 mod ephemeral;
@@ -12,8 +11,7 @@ mod update;
 mod validation;
 mod volumes;
 
-pub(super) use create::prepare;
-pub(crate) use defaults::container_requests;
+pub(super) use admission::prepare;
 pub(super) use defaults::{set_defaults, set_template_defaults};
 pub(super) use deletion::delete;
 pub(crate) use deletion::finish_pod_deletion;

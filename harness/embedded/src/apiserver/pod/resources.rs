@@ -7,7 +7,6 @@ use evictlab_rules::quantity::Quantity;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::defaults::container_requests;
 use crate::apiserver::field_errors::{FieldErrors, FieldPath};
 use crate::resource::ObjectExt;
 
@@ -39,7 +38,7 @@ pub(super) fn validate_pod_level(pod: &Value, path: &FieldPath, errors: &mut Fie
     validate(resources, &path, errors);
     let Ok(pod) = Pod::deserialize(pod) else { return };
     for (name, request) in resources.read::<Quantities>("requests") {
-        let sum = container_requests(&pod, &name);
+        let sum = pod.container_requests(&name);
         if sum > request {
             let detail = format!("must be greater than or equal to aggregate container requests of {sum}");
             errors.invalid(&path.child("requests").key(&name), request.to_string(), &detail);

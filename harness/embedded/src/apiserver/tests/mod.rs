@@ -268,7 +268,7 @@ fn rejects_invalid_pods_with_the_messages_of_a_real_server() {
     for (spec, expected) in invalid {
         let error = bench.pod("p", spec).unwrap_err();
         assert_eq!(error.message, format!("Pod \"p\" is invalid: {expected}"));
-        assert_eq!((error.code, error.reason.as_str()), (422, "Invalid"));
+        assert_eq!((error.code, error.reason), (422, StatusReason::Invalid));
     }
     let error = bench.pod("A_b", json!({"containers": [{"name": "c"}]})).unwrap_err();
     assert_eq!(
@@ -537,7 +537,7 @@ fn evictions_respect_disruption_budgets() {
 
     bench.budget("b", 1, 1);
     let error = bench.evict("p").unwrap_err();
-    assert_eq!((error.code, error.reason.as_str()), (429, "TooManyRequests"));
+    assert_eq!((error.code, error.reason), (429, StatusReason::TooManyRequests));
     assert_eq!(error.message, "Cannot evict pod as it would violate the pod's disruption budget.");
     assert_eq!(
         json!(error.details.unwrap())["causes"],

@@ -7,7 +7,7 @@ use evictlab_rules::KubeletVersion;
 use serde_json::Value;
 
 use super::filter::{self, FilterFailure, unavailable};
-use super::nodes::{NAME, Nodes, PendingPod};
+use super::nodes::{NAME, PendingPod, read_nodes};
 use super::preemption;
 use crate::apiserver::control_plane_version;
 use crate::context::SimContext;
@@ -127,11 +127,11 @@ impl Scheduler {
 
     fn schedule_one(&mut self, key: &(String, String), pod: &Value, ctx: &mut ControllerContext) {
         let control_plane = control_plane_version(ctx);
-        let nodes = Nodes::read(ctx, pod);
+        let nodes = read_nodes(ctx, pod);
         let pending = PendingPod::read(pod);
         let failures: Vec<_> =
-            nodes.all.iter().map(|node| filter::filter(&pending, node, &control_plane)).collect();
-        let fitting = nodes.all.iter().zip(&failures).filter(|(_, failure)| failure.is_none());
+            nodes.iter().map(|node| filter::filter(&pending, node, &control_plane)).collect();
+        let fitting = nodes.iter().zip(&failures).filter(|(_, failure)| failure.is_none());
         let best = fitting.map(|(node, _)| node).min_by_key(|node| filter::score(&pending, node));
         if let Some(node) = best {
             self.waiting.remove(key);

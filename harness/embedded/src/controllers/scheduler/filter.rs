@@ -58,7 +58,7 @@ pub(super) fn score<'a>(pod: &PendingPod, node_info: &'a NodeInfo) -> (usize, Re
     let free = |resource: &str| {
         let milli = |quantity: &Quantity| i128::from(quantity.milli_value());
         let has = node_info.allocatable.get(resource).map_or(0, milli);
-        let taken = milli(&node_info.taken(resource)) + pod.requests.0.get(resource).map_or(0, milli);
+        let taken = milli(&node_info.taken(resource)) + pod.requests.get(resource).map_or(0, milli);
         if has > 0 { (has - taken).max(0) * 100 / has } else { 0 }
     };
     let least_allocated = (free("cpu") + free("memory")) / 2;
@@ -79,7 +79,7 @@ fn insufficient_resources(
     if node_info.pods.len() as i64 + 1 > most {
         failure.reasons.push("Too many pods".to_owned());
     }
-    for (resource, amount) in requests.0.iter().filter(|(_, amount)| !amount.is_zero()) {
+    for (resource, amount) in requests.iter().filter(|(_, amount)| !amount.is_zero()) {
         let has = node_info.allocatable.get(resource).cloned().unwrap_or(Quantity::ZERO);
         if node_info.taken(resource) + amount > has {
             failure.reasons.push(format!("Insufficient {resource}"));

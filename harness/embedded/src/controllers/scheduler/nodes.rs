@@ -9,7 +9,6 @@ use k8s_openapi::api::core::v1::Taint;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::apiserver::container_requests;
 use crate::context::SimContext;
 use crate::resource::scheduling::NodeConstraints;
 use crate::resource::{Kind, ObjectExt};
@@ -18,35 +17,16 @@ use crate::resource::{Kind, ObjectExt};
 pub(super) const NAME: &str = "default-scheduler";
 
 /// Requests of a pod, by resource.
-#[derive(Clone, Debug, Default)]
-pub(super) struct PodRequests(pub(super) BTreeMap<String, Quantity>);
+pub(super) type PodRequests = BTreeMap<String, Quantity>;
 
-impl PodRequests {
-    /// Computes the requests as `resourcehelper.PodRequests` does: pod-level requests, or those of
-    /// the containers with sidecars, plus overhead.
-    pub(super) fn of(pod: &Value) -> Self {
-        let Ok(pod) = Pod::deserialize(pod) else { return Self::default() };
-        let spec = &pod.spec;
-        let containers = spec.containers.iter().chain(&spec.init_containers);
-        let own = spec.resources.as_ref().map(|resources| &resources.requests);
-        let names = containers
-            .flat_map(|container| container.resources.requests.keys())
-            .chain(own.into_iter().flat_map(BTreeMap::keys))
-            .chain(spec.overhead.keys());
-        let mut requests = BTreeMap::new();
-        for name in names {
-            if requests.contains_key(name) {
-                continue;
-            }
-            let stated = own.and_then(|own| own.get(name)).filter(|_| pod.has_pod_level_resources());
-            let mut amount = stated.cloned().unwrap_or_else(|| container_requests(&pod, name));
-            if let Some(overhead) = spec.overhead.get(name) {
-                amount = amount + overhead;
-            }
-            requests.insert(name.clone(), amount);
-        }
-        Self(requests)
-    }
+fn requests_of(pod: &Value) -> PodRequests {
+    let pod = Pod::deserialize(pod).unwrap_or_default();
+    let spec = &pod.spec;
+    let containers = spec.containers.iter().chain(&spec.init_containers);
+    let names = containers.flat_map(|container| container.resources.requests.keys());
+    let names = names.chain(spec.resources.iter().flat_map(|resources| resources.requests.keys()));
+    let names = names.chain(spec.overhead.keys());
+    names.map(|name| (name.clone(), pod.scheduling_request(name))).collect()
 }
 
 /// Pod to schedule.
@@ -59,7 +39,7 @@ pub(super) struct PendingPod<'a> {
 
 impl<'a> PendingPod<'a> {
     pub(super) fn read(object: &'a Value) -> Self {
-        Self { object, requests: PodRequests::of(object), constraints: NodeConstraints::of(object) }
+        Self { object, requests: requests_of(object), constraints: NodeConstraints::of(object) }
     }
 }
 
@@ -85,41 +65,31 @@ pub(super) struct NodeInfo {
 impl NodeInfo {
     /// Returns the sum of the pods' requests of a resource.
     pub(super) fn taken(&self, resource: &str) -> Quantity {
-        let amounts = self.pods.iter().filter_map(|pod_info| pod_info.requests.0.get(resource));
+        let amounts = self.pods.iter().filter_map(|pod_info| pod_info.requests.get(resource));
         amounts.fold(Quantity::ZERO, |sum, amount| sum + amount)
     }
 }
 
-/// Nodes by name.
-#[derive(Debug)]
-pub(super) struct Nodes {
-    pub(super) all: Vec<NodeInfo>,
-}
-
-impl Nodes {
-    /// Reads the nodes for a pod. Pods that are nominated to a node count there if their priority
-    /// is at least the pod's.
-    pub(super) fn read(ctx: &SimContext, pod: &Value) -> Self {
-        let all = ctx.store.list(Kind::Node, None).map(|node| NodeInfo {
-            name: node.name().to_owned(),
-            node: node.clone(),
-            taints: node.taints(),
-            allocatable: node.status().read("allocatable"),
-            pods: Vec::new(),
-        });
-        let mut nodes = Self { all: all.collect() };
-        for other in ctx.store.list(Kind::Pod, None).filter(|other| !other.is_terminal()) {
-            let place = match (other.node_name(), other.nominated_node()) {
-                ("", node) if other.priority() >= pod.priority() && other.uid() != pod.uid() => node,
-                (node, _) => node,
-            };
-            // The nodes are listed by name.
-            if let Ok(position) = nodes.all.binary_search_by(|node_info| node_info.name.as_str().cmp(place)) {
-                nodes.all[position]
-                    .pods
-                    .push(PodInfo { pod: other.clone(), requests: PodRequests::of(other) });
-            }
+/// Reads the nodes for a pod, by name. Pods that are nominated to a node count there if their
+/// priority is at least the pod's.
+pub(super) fn read_nodes(ctx: &SimContext, pod: &Value) -> Vec<NodeInfo> {
+    let nodes = ctx.store.list(Kind::Node, None).map(|node| NodeInfo {
+        name: node.name().to_owned(),
+        node: node.clone(),
+        taints: node.taints(),
+        allocatable: node.status().read("allocatable"),
+        pods: Vec::new(),
+    });
+    let mut nodes: Vec<NodeInfo> = nodes.collect();
+    for other in ctx.store.list(Kind::Pod, None).filter(|other| !other.is_terminal()) {
+        let place = match (other.node_name(), other.nominated_node()) {
+            ("", node) if other.priority() >= pod.priority() && other.uid() != pod.uid() => node,
+            (node, _) => node,
+        };
+        // The nodes are listed by name.
+        if let Ok(position) = nodes.binary_search_by(|node_info| node_info.name.as_str().cmp(place)) {
+            nodes[position].pods.push(PodInfo { pod: other.clone(), requests: requests_of(other) });
         }
-        nodes
     }
+    nodes
 }

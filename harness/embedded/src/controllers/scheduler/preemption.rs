@@ -9,7 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use serde_json::Value;
 
 use super::filter::{FilterFailure, filter, unavailable};
-use super::nodes::{NAME, NodeInfo, Nodes, PendingPod, PodInfo};
+use super::nodes::{NAME, NodeInfo, PendingPod, PodInfo};
 use crate::apiserver::{self, DeleteOptions, control_plane_version};
 use crate::context::SimContext;
 use crate::controllers::context::{ControllerContext, observed_generation};
@@ -30,7 +30,7 @@ pub(super) struct Preemption {
 /// help. `failures` are in the order of the nodes.
 pub(super) fn find(
     pod: &PendingPod,
-    nodes: &Nodes,
+    nodes: &[NodeInfo],
     failures: &[FilterFailure],
     ctx: &SimContext,
 ) -> Result<Preemption, String> {
@@ -38,7 +38,7 @@ pub(super) fn find(
     eligible(pod.object, nodes, failures)?;
     let mut candidates: Vec<Candidate> = Vec::new();
     let mut reasons: Vec<String> = Vec::new();
-    for (node_info, failure) in nodes.all.iter().zip(failures) {
+    for (node_info, failure) in nodes.iter().zip(failures) {
         if !failure.resolvable {
             reasons.push(NOT_HELPFUL.to_owned());
             continue;
@@ -53,7 +53,7 @@ pub(super) fn find(
         node: best.node_info.name.clone(),
         victims: best.victims.iter().map(|pod_info| pod_info.pod.clone()).collect(),
     })
-    .ok_or_else(|| unavailable(nodes.all.len(), reasons.iter().map(String::as_str)))
+    .ok_or_else(|| unavailable(nodes.len(), reasons.iter().map(String::as_str)))
 }
 
 /// Deletes the victims gracefully. Pods of lower priority lose their nomination to the node.
@@ -91,11 +91,11 @@ pub(super) fn preempt(pod: &Value, found: &Preemption, ctx: &mut ControllerConte
 }
 
 /// Returns the reason why a pod may not preempt: its policy, or an earlier preemption in progress.
-fn eligible(pod: &Value, nodes: &Nodes, failures: &[FilterFailure]) -> Result<(), String> {
+fn eligible(pod: &Value, nodes: &[NodeInfo], failures: &[FilterFailure]) -> Result<(), String> {
     if pod.spec().text("preemptionPolicy") == "Never" {
         return Err("not eligible due to preemptionPolicy=Never.".to_owned());
     }
-    let chosen = nodes.all.iter().zip(failures).find(|(node_info, _)| node_info.name == pod.nominated_node());
+    let chosen = nodes.iter().zip(failures).find(|(node_info, _)| node_info.name == pod.nominated_node());
     let ending = |pod_info: &PodInfo| {
         pod_info.pod.priority() < pod.priority()
             && pod_info.pod.is_deleting()

@@ -109,20 +109,18 @@ pub(super) fn is_terminating_pod(pod: &Value) -> bool {
 }
 
 /// Returns a key that orders pods for scale-down, first to delete first (`ActivePodsWithRanks`):
-/// unassigned, not running, not ready, low `pod-deletion-cost`, recently ready, young.
+/// unassigned, not running, not ready, recently ready, young.
 pub(super) fn deletion_key(pod: &Value) -> impl Ord + use<> {
     let status = PodStatus::of(pod);
     let phase = [Phase::Pending, Phase::Unknown, Phase::Running]
         .iter()
         .position(|phase| status.phase == Some(*phase));
-    let cost = pod.annotation("controller.kubernetes.io/pod-deletion-cost");
     let ready = status.condition("Ready").filter(|ready| ready.status == ConditionStatus::True);
     let since = |time: &Option<Time>| time.as_ref().map(|time| time.0);
     (
         !pod.node_name().is_empty(),
         phase,
         ready.is_some(),
-        cost.and_then(|cost| cost.parse::<i64>().ok()).unwrap_or(0),
         std::cmp::Reverse(ready.and_then(|ready| since(&ready.last_transition_time))),
         std::cmp::Reverse(pod.created()),
         pod.uid().to_owned(),

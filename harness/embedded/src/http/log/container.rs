@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::apiserver::{Status, StatusReason};
+use crate::apiserver::Status;
 use crate::kubelet::http::{DEFAULT_ADDRESS, KUBELET_PORT, dial_refused};
 use crate::kubelet::pods::{LogPath, PodLogOptions};
 use crate::resource::pod_status::ContainerStatus;
@@ -47,8 +47,7 @@ impl LoggedContainer {
             || status.restart_count != self.restarts
     }
 
-    /// Reads the log from the kubelet; its errors become API errors as by
-    /// `NewGenericHttpResponseChecker`.
+    /// Reads the log from the kubelet.
     pub(crate) fn read_log(
         &self,
         simulation: &mut Simulation,
@@ -60,13 +59,7 @@ impl LoggedContainer {
                 return Err(self.connection_refused(node.map(|node| &**node)));
             };
             let path = LogPath { namespace: &self.namespace, pod: &self.pod, container: &self.container };
-            let answer = node.kubelet.container_log(path, options, &node.machine, ctx);
-            match answer.code {
-                200 => Ok(answer.text),
-                400 => Err(Status::bad_request(answer.text)),
-                404 => Err(Status::new(StatusReason::NotFound, answer.text)),
-                _ => Err(Status::internal(answer.text)),
-            }
+            node.kubelet.container_log(path, options, &node.machine, ctx)
         })
     }
 

@@ -22,13 +22,13 @@ pub(crate) fn delete(
     endpoint: Endpoint,
 ) -> Result<Response, Status> {
     let options = delete_options(request)?;
-    let warnings = match (endpoint.kind, options.propagation) {
+    let warnings = match (endpoint.view.kind, options.propagation) {
         (Kind::Job, None) => vec![JOB_WARNING.to_owned()],
         _ => Vec::new(),
     };
     let (namespace, name) = (request.path.namespace(), request.path.name());
     let deleted = cluster.with(|simulation| {
-        simulation.with_context(|ctx| apiserver::delete(ctx, endpoint.kind, namespace, name, options))
+        simulation.with_context(|ctx| apiserver::delete(ctx, endpoint.view.kind, namespace, name, options))
     })?;
     Ok(match deleted {
         DeleteResult::Object(object) => endpoint.view.one(200, &object, &warnings),
@@ -44,15 +44,15 @@ pub(crate) fn delete_collection(
     endpoint: Endpoint,
 ) -> Result<Response, Status> {
     let options = delete_options(request)?;
-    let selector = ObjectSelector::from_query(&request.query, endpoint.view.resource.source)?;
+    let selector = ObjectSelector::from_query(&request.query, endpoint.view.kind)?;
     let namespace = request.path.namespace();
     let (objects, version) = cluster.with(|simulation| {
         simulation.with_context(|ctx| {
-            let all = ctx.store.list(endpoint.kind, Some(namespace));
+            let all = ctx.store.list(endpoint.view.kind, Some(namespace));
             let selected: Vec<_> = all.filter(|object| selector.matches(object)).cloned().collect();
             for object in &selected {
                 let name = object.name();
-                match apiserver::delete(ctx, endpoint.kind, namespace, name, options.clone()) {
+                match apiserver::delete(ctx, endpoint.view.kind, namespace, name, options.clone()) {
                     // 404: deleted together with another object.
                     Err(status) if status.code != 404 => return Err(status),
                     _ => {}

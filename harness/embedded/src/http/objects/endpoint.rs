@@ -12,7 +12,6 @@ use crate::http::request::{ApiRequest, Query};
 use crate::http::resource::SubresourceKind;
 use crate::http::selector::ObjectSelector;
 use crate::http::view::View;
-use crate::resource::Kind;
 use crate::storage::Store;
 
 /// What a request reads or writes: a stored kind or a subresource, and the representation in
@@ -21,8 +20,6 @@ use crate::storage::Store;
 pub(crate) struct Endpoint {
     /// Representation in responses.
     pub(crate) view: View,
-    /// Kind in the store.
-    pub(crate) kind: Kind,
     /// Subresource; `None` for the object itself.
     pub(crate) subresource: Option<SubresourceKind>,
 }
@@ -30,7 +27,7 @@ pub(crate) struct Endpoint {
 impl Endpoint {
     /// Returns the path of the object that a request names.
     pub(super) fn path<'a>(&self, request: &'a ApiRequest) -> ObjectPath<'a> {
-        ObjectPath { kind: self.kind, namespace: request.path.namespace(), name: request.path.name() }
+        ObjectPath { kind: self.view.kind, namespace: request.path.namespace(), name: request.path.name() }
     }
 
     /// Returns the stored object that a request names, or 404.
@@ -51,12 +48,12 @@ pub(crate) fn get(cluster: &Cluster, request: &ApiRequest, endpoint: Endpoint) -
 
 /// Handles GET of a list. The list has the current version and is complete: `limit` is ignored.
 pub(crate) fn list(cluster: &Cluster, request: &ApiRequest, endpoint: Endpoint) -> Result<Response, Status> {
-    let selector = ObjectSelector::from_query(&request.query, endpoint.view.resource.source)?;
+    let selector = ObjectSelector::from_query(&request.query, endpoint.view.kind)?;
     let namespace = request.path.namespace.as_deref();
     let (version, objects) = cluster.with(|simulation| {
         let store = &simulation.store;
         check_version_reached(&request.query, store.version())?;
-        let selected = store.list(endpoint.kind, namespace).filter(|object| selector.matches(object));
+        let selected = store.list(endpoint.view.kind, namespace).filter(|object| selector.matches(object));
         Ok((store.version(), selected.cloned().collect::<Vec<_>>()))
     })?;
     Ok(endpoint.view.list(&objects, json!({"resourceVersion": version.to_string()})))

@@ -27,7 +27,7 @@ pub(crate) fn patch(cluster: &Cluster, request: &ApiRequest, endpoint: Endpoint)
                     Ok(new)
                 }
                 ContentType::StrategicMergePatch => {
-                    patch::strategic_merge_patch(endpoint.kind, &stored, patch)
+                    patch::strategic_merge_patch(endpoint.view.kind, &stored, patch)
                 }
                 _ => Err(errors::unsupported_media_type("", MEDIA_TYPES)),
             }?;

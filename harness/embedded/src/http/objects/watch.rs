@@ -14,14 +14,12 @@ use super::Endpoint;
 use super::endpoint::resource_version;
 use crate::apiserver::Status;
 use crate::cluster::Cluster;
-use crate::fault::WatchEnd;
 use crate::http::request::{ApiRequest, Query, Representation};
 use crate::http::selector::ObjectSelector;
 use crate::http::{errors, responses};
 use crate::resource::ObjectExt;
-use crate::sim::Subscription;
 use crate::simulation::Simulation;
-use crate::storage::{ObjectChange, WatchChannel, WatchEventType};
+use crate::storage::{ObjectChange, WatchChannel, WatchEnd, WatchEventType};
 
 /// Length of a watch without `timeoutSeconds`. A real API server chooses 30 to 60 minutes at
 /// random.
@@ -46,7 +44,7 @@ pub(crate) fn watch(cluster: &Cluster, request: &ApiRequest, endpoint: Endpoint)
 
 /// Opens the watch of a request, with its initial events in the buffer.
 fn open(cluster: &Cluster, request: &ApiRequest, endpoint: Endpoint) -> Result<Watch, Status> {
-    let selector = ObjectSelector::from_query(&request.query, endpoint.view.resource.source)?;
+    let selector = ObjectSelector::from_query(&request.query, endpoint.view.kind)?;
     let version = resource_version(&request.query)?;
     let send_initial_events = send_initial_events(&request.query)?;
     let now = Instant::now();
@@ -58,9 +56,7 @@ fn open(cluster: &Cluster, request: &ApiRequest, endpoint: Endpoint) -> Result<W
             namespace: request.path.namespace.clone(),
             selector,
             sent_version: 0,
-            channel: simulation.store.watch(endpoint.kind, request.path.namespace.as_deref()),
-            interruptions: simulation.faults.interruptions(),
-            interruptions_at_start: simulation.faults.interruptions().notified_version(),
+            channel: simulation.store.watch(endpoint.view.kind, request.path.namespace.as_deref()),
             deadline,
             next_bookmark: next_bookmark(now, deadline).filter(|_| bookmarks),
             with_columns: true,
@@ -115,10 +111,6 @@ struct Watch {
     /// All changes up to this version were sent.
     sent_version: u64,
     channel: Arc<WatchChannel>,
-    /// Notifies of interruptions by the fault script.
-    interruptions: Subscription,
-    /// Number of interruptions before the watch was opened.
-    interruptions_at_start: u64,
     deadline: Instant,
     /// Time of the next bookmark, if the client wants bookmarks.
     next_bookmark: Option<Instant>,
@@ -140,13 +132,12 @@ impl Watch {
                 return None;
             }
             self.send_new_changes();
-            if !self.buffer.is_empty() {
+            if !self.buffer.is_empty() || self.is_done {
                 continue;
             }
             let bookmark = self.next_bookmark.unwrap_or(self.deadline);
             tokio::select! {
                 biased;
-                () = self.interruptions.next() => self.end_if_interrupted(),
                 () = self.channel.next() => {}
                 () = sleep_until(bookmark), if self.next_bookmark.is_some() => self.send_due_bookmark(),
                 () = sleep_until(self.deadline) => return None,
@@ -166,27 +157,9 @@ impl Watch {
         self.next_bookmark = next_bookmark(Instant::now(), self.deadline);
     }
 
-    /// Ends the watch, with or without an error, if the fault script interrupts it.
-    fn end_if_interrupted(&mut self) {
-        let resource = self.endpoint.view.resource.plural;
-        let namespace = self.namespace.as_deref();
-        let cluster = self.cluster.clone();
-        let (end, current) = cluster.with(|simulation| {
-            (
-                simulation.faults.watch_end(self.interruptions_at_start, resource, namespace),
-                simulation.store.version(),
-            )
-        });
-        let Some(end) = end else { return };
-        self.is_done = true;
-        if end == WatchEnd::Expired {
-            self.send_expired(current);
-        }
-    }
-
     fn send_current_objects(&mut self, simulation: &Simulation) {
         let namespace = self.namespace.clone();
-        for object in simulation.store.list(self.endpoint.kind, namespace.as_deref()) {
+        for object in simulation.store.list(self.endpoint.view.kind, namespace.as_deref()) {
             if self.selector.matches(object) {
                 self.send("ADDED", object);
             }
@@ -202,7 +175,7 @@ impl Watch {
             Ok(changes) => {
                 let is_watched = |change: &&ObjectChange| {
                     let namespace = change.object.namespace();
-                    change.kind == self.endpoint.kind
+                    change.kind == self.endpoint.view.kind
                         && self.namespace.as_deref().is_none_or(|watched| namespace == watched)
                 };
                 let changes: Vec<ObjectChange> = changes.filter(is_watched).cloned().collect();
@@ -213,10 +186,11 @@ impl Watch {
         }
     }
 
-    /// Sends the changes of the channel; ends the watch if the history was dropped.
+    /// Sends the changes of the channel; ends the watch if the history was dropped, or if the fault
+    /// script ends it.
     fn send_new_changes(&mut self) {
         match self.channel.take() {
-            Some(changes) => {
+            Ok(changes) => {
                 for change in changes {
                     // Earlier changes were sent when the watch was opened.
                     if change.version > self.sent_version {
@@ -225,7 +199,8 @@ impl Watch {
                     }
                 }
             }
-            None => {
+            Err(WatchEnd::Closed) => self.is_done = true,
+            Err(WatchEnd::Expired) => {
                 let current = self.cluster.clone().with(|simulation| simulation.store.version());
                 self.send_expired(current);
             }
@@ -321,9 +296,8 @@ mod tests {
             body: Bytes::new(),
         };
         let resource = resource::find(&request.path).unwrap();
-        let view = View::from_request(&cluster, &request, resource).unwrap();
-        let mut watch =
-            open(&cluster, &request, Endpoint { view, kind: Kind::ConfigMap, subresource: None }).unwrap();
+        let view = View::from_request(&cluster, &request, resource, Kind::ConfigMap).unwrap();
+        let mut watch = open(&cluster, &request, Endpoint { view, subresource: None }).unwrap();
         watch.buffer.clear();
         cluster.with(|simulation| simulation.store.forget_history());
         watch.send_due_bookmark();

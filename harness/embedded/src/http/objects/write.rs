@@ -22,7 +22,7 @@ pub(crate) fn create(
     let object = parse(request, endpoint)?;
     let namespace = request.path.namespace();
     let StoredObject { object, warnings } = cluster.with(|simulation| {
-        simulation.with_context(|ctx| apiserver::create(ctx, endpoint.kind, namespace, object, options))
+        simulation.with_context(|ctx| apiserver::create(ctx, endpoint.view.kind, namespace, object, options))
     })?;
     Ok(endpoint.view.one(201, &object, &warnings))
 }
@@ -82,5 +82,5 @@ pub(crate) fn evict(cluster: &Cluster, request: &ApiRequest) -> Result<Response,
 /// Parses the object of a body.
 fn parse(request: &ApiRequest, endpoint: Endpoint) -> Result<Value, Status> {
     let body = request.json_body()?;
-    apiserver::parse(endpoint.kind, &body)
+    apiserver::parse(endpoint.view.kind, &body)
 }

@@ -1,6 +1,5 @@
 //! Strategic merge patches.
 
-mod element_order;
 mod strategic;
 mod strategy;
 

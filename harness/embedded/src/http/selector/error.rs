@@ -11,18 +11,9 @@ pub(crate) enum SelectorError {
         /// Its part.
         part: String,
     },
-    /// A value of a field has a backslash before another character than `\`, `,` and `=`.
-    #[error("invalid field selector: invalid escape sequence: {0}")]
-    EscapeSequence(String),
-    /// A value of a field has `=` without a backslash. Go prints the number of the character.
-    #[error("invalid field selector: unescaped character in value: {}", u32::from(*.0))]
-    UnescapedCharacter(char),
     /// A field of a pod, node, namespace or event cannot be selected.
     #[error("field label not supported: {0}")]
     UnsupportedField(String),
-    /// A field of a job cannot be selected.
-    #[error("field label {0:?} not supported for Job")]
-    UnsupportedJobField(String),
     /// A field of an object of another kind cannot be selected.
     #[error("{0:?} is not a known field selector: only \"metadata.name\", \"metadata.namespace\"")]
     UnknownField(String),
@@ -68,10 +59,7 @@ mod error_texts {
         let text = |text: &str| text.to_owned();
         let rows = [
             row(SelectorError::MissingOperator { selector: text("a=b,c"), part: text("c") }),
-            row(SelectorError::EscapeSequence(text(r"\x"))),
-            row(SelectorError::UnescapedCharacter('=')),
             row(SelectorError::UnsupportedField(text("spec.foo"))),
-            row(SelectorError::UnsupportedJobField(text("spec.foo"))),
             row(SelectorError::UnknownField(text("spec.foo"))),
             row(SelectorError::LabelOperator(text("x on (a)"))),
             row(SelectorError::NestedParenthesis(text("x in ((a)"))),

@@ -5,7 +5,6 @@
 use serde_json::Value;
 
 use super::error::SelectorError;
-use crate::http::resource::Source;
 use crate::resource::{Kind, Scope};
 
 /// Requirements on fields, all of which must be met.
@@ -19,19 +18,12 @@ struct Requirement {
     is_equal: bool,
 }
 
-/// Location of the value of a field.
+/// A field of stored objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Field {
-    /// String at a path of the stored object.
-    Text(&'static str),
-    /// Boolean at a path; false if it is missing.
-    Bool(&'static str),
-    /// First non-empty string of two paths.
-    FirstOf(&'static str, &'static str),
-    /// Integer at a path; 0 if it is missing.
-    Int(&'static str),
-    /// Selectable, but always empty.
-    Empty,
+struct Field {
+    path: &'static str,
+    /// The value of a missing field.
+    default: &'static str,
 }
 
 impl FieldSelector {
@@ -40,13 +32,14 @@ impl FieldSelector {
     /// # Errors
     /// The first syntax error in the order of the sorted parts; without one, the first field that
     /// cannot be selected.
-    pub(crate) fn parse(selector: &str, source: Source) -> Result<Self, SelectorError> {
-        let mut parts = split(selector);
+    pub(crate) fn parse(selector: &str, kind: Kind) -> Result<Self, SelectorError> {
+        let mut parts: Vec<&str> = selector.split(',').collect();
         parts.sort_unstable();
         let terms = parts.iter().filter(|part| !part.is_empty()).map(|part| Term::parse(part, selector));
         let terms = terms.collect::<Result<Vec<_>, _>>()?;
         let requirement = |Term { label, value, is_equal }: Term| {
-            Ok::<_, SelectorError>(Requirement { field: selectable_field(label, source)?, value, is_equal })
+            let (field, value) = (selectable_field(label, kind)?, value.to_owned());
+            Ok::<_, SelectorError>(Requirement { field, value, is_equal })
         };
         terms.into_iter().map(requirement).collect::<Result<_, _>>().map(Self)
     }
@@ -60,52 +53,49 @@ impl FieldSelector {
 }
 
 impl Field {
+    const fn text(path: &'static str) -> Self {
+        Self { path, default: "" }
+    }
+
+    const fn boolean(path: &'static str) -> Self {
+        Self { path, default: "false" }
+    }
+
+    /// Compares with a value. `Value::pointer` unescapes every name and is slower.
     fn equals(&self, object: &Value, value: &str) -> bool {
-        match self {
-            Self::Text(path) => text_at(object, path) == value,
-            Self::Bool(path) => {
-                object.pointer(path).and_then(Value::as_bool).unwrap_or(false).to_string() == value
+        match self.path.split('/').skip(1).fold(object, |object, name| &object[name]) {
+            Value::Null => value == self.default,
+            Value::String(text) => text == value,
+            number_or_flag => {
+                let text = number_or_flag.to_string();
+                text == value
             }
-            Self::FirstOf(first, second) => match text_at(object, first) {
-                "" => text_at(object, second) == value,
-                first => first == value,
-            },
-            Self::Int(path) => object.pointer(path).and_then(Value::as_i64).unwrap_or(0).to_string() == value,
-            Self::Empty => value.is_empty(),
         }
     }
 }
 
-/// Returns the string at a path. `Value::pointer` unescapes every name and is slower.
-fn text_at<'a>(object: &'a Value, path: &str) -> &'a str {
-    path.split('/').skip(1).fold(object, |object, name| &object[name]).as_str().unwrap_or_default()
-}
-
-fn selectable_field(label: &str, source: Source) -> Result<Field, SelectorError> {
+fn selectable_field(label: &str, kind: Kind) -> Result<Field, SelectorError> {
     let unsupported = || SelectorError::UnsupportedField(label.to_owned());
-    let kind = source.kind();
     if label == "metadata.name" {
-        return Ok(Field::Text("/metadata/name"));
+        return Ok(Field::text("/metadata/name"));
     }
-    if label == "metadata.namespace" && kind.is_none_or(|kind| kind.scope() == Scope::Namespaced) {
-        return Ok(Field::Text("/metadata/namespace"));
+    if label == "metadata.namespace" && kind.scope() == Scope::Namespaced {
+        return Ok(Field::text("/metadata/namespace"));
     }
-    Ok(match (source, label) {
-        (Source::Stored(Kind::Pod), "spec.nodeName" | "spec.host") => Field::Text("/spec/nodeName"),
-        (Source::Stored(Kind::Pod), "spec.restartPolicy") => Field::Text("/spec/restartPolicy"),
-        (Source::Stored(Kind::Pod), "spec.schedulerName") => Field::Text("/spec/schedulerName"),
-        (Source::Stored(Kind::Pod), "spec.serviceAccountName") => Field::Text("/spec/serviceAccountName"),
-        (Source::Stored(Kind::Pod), "spec.hostNetwork") => Field::Bool("/spec/hostNetwork"),
-        (Source::Stored(Kind::Pod), "status.phase") => Field::Text("/status/phase"),
-        (Source::Stored(Kind::Pod), "status.podIP") => Field::Text("/status/podIP"),
-        (Source::Stored(Kind::Pod), "status.podIPs") => Field::Empty,
-        (Source::Stored(Kind::Pod), "status.nominatedNodeName") => Field::Text("/status/nominatedNodeName"),
-        (Source::Stored(Kind::Node), "spec.unschedulable") => Field::Bool("/spec/unschedulable"),
-        (Source::Stored(Kind::Namespace), "status.phase") => Field::Text("/status/phase"),
-        (Source::Stored(Kind::Job), "status.successful") => Field::Int("/status/succeeded"),
-        (Source::Stored(Kind::Job), _) => return Err(SelectorError::UnsupportedJobField(label.to_owned())),
-        (Source::Stored(Kind::Event), label) => event_field(label).ok_or_else(unsupported)?,
-        (Source::Stored(Kind::Pod | Kind::Node | Kind::Namespace), _) => return Err(unsupported()),
+    Ok(match (kind, label) {
+        (Kind::Pod, "spec.nodeName") => Field::text("/spec/nodeName"),
+        (Kind::Pod, "spec.restartPolicy") => Field::text("/spec/restartPolicy"),
+        (Kind::Pod, "spec.schedulerName") => Field::text("/spec/schedulerName"),
+        (Kind::Pod, "spec.serviceAccountName") => Field::text("/spec/serviceAccountName"),
+        (Kind::Pod, "spec.hostNetwork") => Field::boolean("/spec/hostNetwork"),
+        (Kind::Pod, "status.phase") => Field::text("/status/phase"),
+        (Kind::Pod, "status.podIP") => Field::text("/status/podIP"),
+        (Kind::Pod, "status.nominatedNodeName") => Field::text("/status/nominatedNodeName"),
+        (Kind::Node, "spec.unschedulable") => Field::boolean("/spec/unschedulable"),
+        (Kind::Namespace, "status.phase") => Field::text("/status/phase"),
+        (Kind::Job, "status.successful") => Field { path: "/status/succeeded", default: "0" },
+        (Kind::Event, label) => event_field(label).ok_or_else(unsupported)?,
+        (Kind::Pod | Kind::Node | Kind::Namespace, _) => return Err(unsupported()),
         // runtime.DefaultMetaV1FieldSelectorConversion
         _ => return Err(SelectorError::UnknownField(label.to_owned())),
     })
@@ -113,7 +103,7 @@ fn selectable_field(label: &str, source: Source) -> Result<Field, SelectorError>
 
 fn event_field(label: &str) -> Option<Field> {
     if let Some(part) = label.strip_prefix("involvedObject.") {
-        return Some(Field::Text(match part {
+        return Some(Field::text(match part {
             "kind" => "/involvedObject/kind",
             "namespace" => "/involvedObject/namespace",
             "name" => "/involvedObject/name",
@@ -125,36 +115,18 @@ fn event_field(label: &str) -> Option<Field> {
         }));
     }
     Some(match label {
-        "reason" => Field::Text("/reason"),
-        "type" => Field::Text("/type"),
-        "reportingComponent" => Field::Text("/reportingComponent"),
-        "source" => Field::FirstOf("/source/component", "/reportingComponent"),
+        "reason" => Field::text("/reason"),
+        "type" => Field::text("/type"),
+        "reportingComponent" => Field::text("/reportingComponent"),
+        "source" => Field::text("/source/component"),
         _ => return None,
     })
-}
-
-/// Splits at commas that are not escaped by a backslash.
-fn split(text: &str) -> Vec<String> {
-    let mut parts = vec![String::new()];
-    let mut characters = text.chars();
-    while let Some(character) = characters.next() {
-        if character == ',' {
-            parts.push(String::new());
-            continue;
-        }
-        let Some(part) = parts.last_mut() else { break };
-        part.push(character);
-        if character == '\\' {
-            part.extend(characters.next());
-        }
-    }
-    parts
 }
 
 /// A part of a selector.
 struct Term<'a> {
     label: &'a str,
-    value: String,
+    value: &'a str,
     is_equal: bool,
 }
 
@@ -163,32 +135,11 @@ impl<'a> Term<'a> {
         let invalid =
             || SelectorError::MissingOperator { selector: selector.to_owned(), part: part.to_owned() };
         let (label, value) = part.split_once('=').ok_or_else(invalid)?;
-        let (label, value, is_equal) = match label.strip_suffix('!') {
-            Some(label) => (label, value, false),
-            None => (label, value.strip_prefix('=').unwrap_or(value), true),
-        };
-        Ok(Self { label, value: unescape(value)?, is_equal })
+        Ok(match label.strip_suffix('!') {
+            Some(label) => Self { label, value, is_equal: false },
+            None => Self { label, value: value.strip_prefix('=').unwrap_or(value), is_equal: true },
+        })
     }
-}
-
-/// Removes the backslashes before `\`, `,` and `=` (`fields.UnescapeValue`).
-fn unescape(value: &str) -> Result<String, SelectorError> {
-    let mut unescaped = String::new();
-    let mut characters = value.chars();
-    while let Some(character) = characters.next() {
-        match character {
-            '\\' => match characters.next() {
-                Some(escaped @ ('\\' | ',' | '=')) => unescaped.push(escaped),
-                other => {
-                    let sequence = ['\\'].into_iter().chain(other).collect();
-                    return Err(SelectorError::EscapeSequence(sequence));
-                }
-            },
-            '=' => return Err(SelectorError::UnescapedCharacter(character)),
-            character => unescaped.push(character),
-        }
-    }
-    Ok(unescaped)
 }
 
 #[cfg(test)]
@@ -197,7 +148,7 @@ mod tests {
 
     use super::*;
 
-    const POD: Source = Source::Stored(Kind::Pod);
+    const POD: Kind = Kind::Pod;
 
     #[test]
     fn compares_fields() {
@@ -219,25 +170,24 @@ mod tests {
         for text in ["metadata.name=q", "spec.nodeName!=w", "spec.hostNetwork=false"] {
             assert!(!matches(text), "{text}");
         }
-        let event = json!({"reportingComponent": "kubelet", "involvedObject": {"fieldPath": "a=b,c"}});
-        let matches =
-            |text: &str| FieldSelector::parse(text, Source::Stored(Kind::Event)).unwrap().matches(&event);
-        assert!(matches("source=kubelet") && matches(r"involvedObject.fieldPath=a\=b\,c"));
+        let event = json!({"source": {"component": "kubelet"}, "involvedObject": {"fieldPath": "a{b}"}});
+        let matches = |text: &str| FieldSelector::parse(text, Kind::Event).unwrap().matches(&event);
+        assert!(matches("source=kubelet") && matches("involvedObject.fieldPath=a{b}"));
+        let node = json!({"metadata": {"name": "n"}});
+        let cordoned = |text: &str| FieldSelector::parse(text, Kind::Node).unwrap();
+        assert!(cordoned("spec.unschedulable=false").matches(&node));
     }
 
     #[test]
     fn rejects_unsupported_fields() {
-        let error = |text, source| FieldSelector::parse(text, source).unwrap_err().to_string();
+        let error = |text, kind| FieldSelector::parse(text, kind).unwrap_err().to_string();
         assert_eq!(error("spec.foo=a", POD), "field label not supported: spec.foo");
+        assert_eq!(error("regarding.name=a", Kind::Event), "field label not supported: regarding.name");
         assert_eq!(
-            error("regarding.name=a", Source::Stored(Kind::Event)),
-            "field label not supported: regarding.name"
-        );
-        assert_eq!(
-            error("metadata.namespace=a", Source::Stored(Kind::Node)),
+            error("metadata.namespace=a", Kind::Node),
             "field label not supported: metadata.namespace"
         );
-        let leases = error("spec.holderIdentity=a", Source::Stored(Kind::Lease));
+        let leases = error("spec.holderIdentity=a", Kind::Lease);
         assert!(leases.contains("is not a known field selector"), "{leases}");
     }
 
@@ -248,9 +198,6 @@ mod tests {
                 "metadata.name=p,spec.foo",
                 "invalid selector: 'metadata.name=p,spec.foo'; can't understand 'spec.foo'",
             ),
-            ("status.phase=a=b", "invalid field selector: unescaped character in value: 61"),
-            (r"status.phase=a\b", r"invalid field selector: invalid escape sequence: \b"),
-            ("status.phase=a\\", r"invalid field selector: invalid escape sequence: \"),
             // All parts are parsed, in the order of the alphabet, before any field is looked up.
             ("spec.foo=a,z,b", "invalid selector: 'spec.foo=a,z,b'; can't understand 'b'"),
             ("z=1,a=1", "field label not supported: a"),

@@ -7,8 +7,7 @@ use super::field_selector::FieldSelector;
 use super::label_selector::LabelSelector;
 use crate::apiserver::Status;
 use crate::http::request::Query;
-use crate::http::resource::Source;
-use crate::resource::ObjectExt;
+use crate::resource::{Kind, ObjectExt};
 
 /// `labelSelector` and `fieldSelector` of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,11 +21,11 @@ impl ObjectSelector {
     ///
     /// # Errors
     /// 400 for an invalid selector.
-    pub(crate) fn from_query(query: &Query, source: Source) -> Result<Self, Status> {
+    pub(crate) fn from_query(query: &Query, kind: Kind) -> Result<Self, Status> {
         let invalid = |error: SelectorError| Status::bad_request(error.to_string());
         Ok(Self {
             labels: LabelSelector::parse(query.text("labelSelector")).map_err(invalid)?,
-            fields: FieldSelector::parse(query.text("fieldSelector"), source).map_err(invalid)?,
+            fields: FieldSelector::parse(query.text("fieldSelector"), kind).map_err(invalid)?,
         })
     }
 

@@ -2,7 +2,6 @@
 
 use serde_json::{Value, json};
 
-use crate::http::resource::Source;
 use crate::resource::Kind;
 
 /// A column.
@@ -89,14 +88,14 @@ const NAMESPACES: &[Column] = &[NAME, text("Status"), AGE];
 const BUDGETS: &[Column] =
     &[NAME, text("Min Available"), text("Max Unavailable"), number("Allowed Disruptions"), AGE];
 
-/// Returns the columns of a resource.
-pub(crate) fn columns(source: Source) -> &'static [Column] {
-    match source.kind() {
-        Some(Kind::Pod) => PODS,
-        Some(Kind::Node) => NODES,
-        Some(Kind::Event) => EVENTS,
-        Some(Kind::Namespace) => NAMESPACES,
-        Some(Kind::PodDisruptionBudget) => BUDGETS,
+/// Returns the columns of a kind.
+pub(crate) fn columns(kind: Kind) -> &'static [Column] {
+    match kind {
+        Kind::Pod => PODS,
+        Kind::Node => NODES,
+        Kind::Event => EVENTS,
+        Kind::Namespace => NAMESPACES,
+        Kind::PodDisruptionBudget => BUDGETS,
         _ => DEFAULT,
     }
 }

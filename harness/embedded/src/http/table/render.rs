@@ -8,12 +8,11 @@ use serde_json::{Value, json};
 use super::age::age;
 use super::columns::{Column, columns};
 use super::{events, nodes, pods};
-use crate::http::resource::Source;
 use crate::resource::{Kind, ObjectExt};
 
 /// Returns a table of rows. In a watch, only the first table has column definitions.
-pub(crate) fn table(source: Source, rows: Vec<Value>, metadata: Value, with_columns: bool) -> Value {
-    let columns = with_columns.then(|| columns(source).iter().map(Column::definition).collect::<Vec<_>>());
+pub(crate) fn table(kind: Kind, rows: Vec<Value>, metadata: Value, with_columns: bool) -> Value {
+    let columns = with_columns.then(|| columns(kind).iter().map(Column::definition).collect::<Vec<_>>());
     json!({
         "kind": "Table",
         "apiVersion": "meta.k8s.io/v1",
@@ -24,9 +23,9 @@ pub(crate) fn table(source: Source, rows: Vec<Value>, metadata: Value, with_colu
 }
 
 /// Returns the row of a stored object. `included` is the part of the object that the row contains.
-pub(crate) fn row(source: Source, stored: &Value, included: Value, now: Timestamp) -> Value {
-    let mut row = json!({"cells": cells(source, stored, now), "object": included});
-    if source == Source::Stored(Kind::Pod)
+pub(crate) fn row(kind: Kind, stored: &Value, included: Value, now: Timestamp) -> Value {
+    let mut row = json!({"cells": cells(kind, stored, now), "object": included});
+    if kind == Kind::Pod
         && let Some(condition) = pods::completed_condition(stored)
     {
         row.write("conditions", condition);
@@ -35,15 +34,15 @@ pub(crate) fn row(source: Source, stored: &Value, included: Value, now: Timestam
 }
 
 /// Returns the cells of a row, including those of `-o wide`.
-fn cells(source: Source, object: &Value, now: Timestamp) -> Vec<Value> {
+fn cells(kind: Kind, object: &Value, now: Timestamp) -> Vec<Value> {
     let name = json!(object.name());
     let age = json!(age(object.created(), now));
-    match source {
-        Source::Stored(Kind::Pod) => pods::cells(object, now),
-        Source::Stored(Kind::Node) => nodes::cells(object, now),
-        Source::Stored(Kind::Event) => events::cells(object, now),
-        Source::Stored(Kind::Namespace) => vec![name, json!(object.phase()), age],
-        Source::Stored(Kind::PodDisruptionBudget) => {
+    match kind {
+        Kind::Pod => pods::cells(object, now),
+        Kind::Node => nodes::cells(object, now),
+        Kind::Event => events::cells(object, now),
+        Kind::Namespace => vec![name, json!(object.phase()), age],
+        Kind::PodDisruptionBudget => {
             let spec: PodDisruptionBudgetSpec = object.read("spec");
             let status: PodDisruptionBudgetStatus = object.read("status");
             let bound =
@@ -51,7 +50,7 @@ fn cells(source: Source, object: &Value, now: Timestamp) -> Vec<Value> {
             let allowed = json!(status.disruptions_allowed);
             vec![name, bound(spec.min_available), bound(spec.max_unavailable), allowed, age]
         }
-        Source::Stored(_) | Source::AccessReviews => vec![name, age],
+        _ => vec![name, age],
     }
 }
 

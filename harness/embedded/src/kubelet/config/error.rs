@@ -60,7 +60,7 @@ impl ConfigError {
     }
 
     /// Creates an error for an invalid duration.
-    pub(super) fn duration(_path: &str, value: &Value) -> Self {
+    pub(super) fn duration(value: &Value) -> Self {
         Self::Decode(format!("time: invalid duration {value}"))
     }
 

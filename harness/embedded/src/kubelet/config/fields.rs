@@ -1,10 +1,9 @@
 //! The fields of KubeletConfiguration (kubelet.config.k8s.io/v1beta1), by kubelet version, with
 //! their defaults: `pkg/kubelet/apis/config/v1beta1/defaults.go`.
 
-use std::fmt::Write;
 use std::time::Duration;
 
-use evictlab_rules::{KubeletVersion, parse_go_duration};
+use evictlab_rules::{KubeletVersion, format_go_duration, parse_go_duration};
 use jiff::SignedDuration;
 use serde_json::{Map, Value, json};
 
@@ -74,12 +73,12 @@ pub(super) fn complete(
     if let Some(update) = stated("nodeStatusUpdateFrequency")
         && stated("nodeStatusReportFrequency").is_none()
     {
-        all.insert("nodeStatusReportFrequency".to_owned(), json!(go_duration(update)));
+        all.insert("nodeStatusReportFrequency".to_owned(), json!(format_go_duration(update)));
     }
     if defects.has(Defect::TransitionZeroKept)
         && let Some(period) = file.get("evictionPressureTransitionPeriod").and_then(length)
     {
-        all.insert("evictionPressureTransitionPeriod".to_owned(), json!(go_duration(period)));
+        all.insert("evictionPressureTransitionPeriod".to_owned(), json!(format_go_duration(period)));
     }
     let merges = all.get("mergeDefaultEvictionSettings") == Some(&json!(true));
     if (merges || defects.has(Defect::ThresholdDefaultsMerged))
@@ -128,7 +127,7 @@ fn put(field: &str, default: &mut Value, value: &Value, path: &str) -> Result<()
             match value.as_str().and_then(signed_length_of) {
                 Some(length) if length.is_zero() => {}
                 Some(_) => *default = value.clone(),
-                None => return Err(ConfigError::duration(path, value)),
+                None => return Err(ConfigError::duration(value)),
             }
             Ok(())
         }
@@ -154,7 +153,7 @@ fn normalize(field: &str, value: &mut Value) {
         Value::String(text) => {
             if let Some(length) = signed_length_of(text).filter(|_| !field.ends_with("Size")) {
                 let sign = if length.is_negative() { "-" } else { "" };
-                *text = format!("{sign}{}", go_duration(length.unsigned_abs()));
+                *text = format!("{sign}{}", format_go_duration(length.unsigned_abs()));
             }
         }
         _ => {}
@@ -173,32 +172,6 @@ pub(super) fn length_of(text: &str) -> Option<Duration> {
 fn signed_length_of(text: &str) -> Option<SignedDuration> {
     let unit = text.ends_with(['s', 'm', 'h']);
     parse_go_duration(text).ok().filter(|_| unit || text == "0")
-}
-
-/// Formats a duration as Go does: `5m0s`, `1.5s`, `100ms`.
-pub(super) fn go_duration(length: Duration) -> String {
-    let nanos = length.as_nanos();
-    let part = |nanos: u128, unit: u128, name: &str| {
-        let text = format!("{}.{:09}", nanos / unit, nanos % unit * (1_000_000_000 / unit));
-        format!("{}{name}", text.trim_end_matches('0').trim_end_matches('.'))
-    };
-    match nanos {
-        0 => "0s".to_owned(),
-        1..1_000 => format!("{nanos}ns"),
-        1_000..1_000_000 => part(nanos, 1_000, "µs"),
-        1_000_000..1_000_000_000 => part(nanos, 1_000_000, "ms"),
-        _ => {
-            let (hours, minutes) = (length.as_secs() / 3600, length.as_secs() / 60 % 60);
-            let mut text = String::new();
-            if hours > 0 {
-                let _ = write!(text, "{hours}h");
-            }
-            if hours + minutes > 0 {
-                let _ = write!(text, "{minutes}m");
-            }
-            text + &part(nanos % 60_000_000_000, 1_000_000_000, "s")
-        }
-    }
 }
 
 /// Returns the fields without a default, with the zero values of their types. `configz` serves them

@@ -1,13 +1,13 @@
 //! The file `/var/lib/kubelet/config.yaml`.
 
+use evictlab_api_types::merge_fields;
 use serde_json::{Map, Value, json};
 
-use crate::kubelet::identity::Identity;
-use crate::options::CgroupVersion;
+use crate::options::{CgroupVersion, NodeOptions};
 
 /// Returns the file that kubeadm writes on kind's nodes. kind disables disk eviction
 /// (`pkg/cluster/internal/kubeadm/config.go`).
-pub(super) fn of_kind(identity: &Identity) -> Map<String, Value> {
+pub(super) fn of_kind(options: &NodeOptions) -> Map<String, Value> {
     let mut file = map(json!({
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
         "authentication": {
@@ -51,25 +51,13 @@ pub(super) fn of_kind(identity: &Identity) -> Map<String, Value> {
         "syncFrequency": "0s",
         "volumeStatsAggPeriod": "0s",
     }));
-    if identity.cgroup == CgroupVersion::V1 && identity.version.at_least(35) {
+    if options.cgroup == CgroupVersion::V1 && options.version.at_least(35) {
         // Without it the kubelet does not start on cgroup v1 (KEP-5573).
         file.insert("failCgroupV1".to_owned(), json!(false));
     }
-    merge(&mut file, &identity.options.kubelet_config);
+    merge_fields(&mut file, &options.kubelet_config);
     file.retain(|_, value| !value.is_null());
     file
-}
-
-/// Merges changes into a file: maps key by key, other values as a whole.
-pub(super) fn merge(into: &mut Map<String, Value>, changes: &Map<String, Value>) {
-    for (key, value) in changes {
-        match (into.get_mut(key), value) {
-            (Some(Value::Object(into)), Value::Object(changes)) => merge(into, changes),
-            _ => {
-                into.insert(key.clone(), value.clone());
-            }
-        }
-    }
 }
 
 /// Returns the map of a JSON object.

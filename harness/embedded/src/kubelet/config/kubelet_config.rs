@@ -1,11 +1,12 @@
 //! Configuration of a kubelet: the file and the settings parsed from it.
 
+use evictlab_api_types::merge_fields;
 use serde_json::{Map, Value, json};
 
 use super::error::ConfigError;
 use super::settings::Settings;
 use super::{fields, file};
-use crate::kubelet::identity::Identity;
+use crate::options::NodeOptions;
 
 /// Interval at which cAdvisor measures containers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,12 +35,12 @@ pub(crate) struct KubeletConfig {
 
 impl KubeletConfig {
     /// Creates the configuration of a kind node.
-    pub(crate) fn new(identity: &Identity) -> Self {
-        let own = file::of_kind(identity);
+    pub(crate) fn new(options: &NodeOptions) -> Self {
+        let own = file::of_kind(options);
         Self {
             file: own.clone(),
             housekeeping: Housekeeping::default(),
-            settings: Settings::before_start(&identity.version),
+            settings: Settings::before_start(&options.version),
             all: Map::new(),
             own,
         }
@@ -49,7 +50,7 @@ impl KubeletConfig {
     /// at the next start of the kubelet.
     pub(crate) fn apply(&mut self, changes: &Map<String, Value>) {
         self.file = self.own.clone();
-        file::merge(&mut self.file, changes);
+        merge_fields(&mut self.file, changes);
     }
 
     /// Returns the response of `configz`: all fields with their defaults.
@@ -61,9 +62,9 @@ impl KubeletConfig {
     ///
     /// # Errors
     /// [`ConfigError`] if the kubelet rejects the file.
-    pub(super) fn read(&mut self, identity: &Identity) -> Result<Vec<String>, ConfigError> {
-        let (all, unknown) = fields::complete(&self.file, &identity.version, &identity.options.defects)?;
-        self.settings = Settings::read(&all, identity)?;
+    pub(super) fn read(&mut self, options: &NodeOptions) -> Result<Vec<String>, ConfigError> {
+        let (all, unknown) = fields::complete(&self.file, &options.version, &options.defects)?;
+        self.settings = Settings::read(&all, options)?;
         self.all = all;
         Ok(unknown)
     }

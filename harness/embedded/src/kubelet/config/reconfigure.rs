@@ -51,7 +51,7 @@ impl Kubelet {
     /// Parses the configuration, and returns whether the kubelet accepts it. A kubelet that rejects
     /// the configuration logs the reason and stops.
     pub(in crate::kubelet) fn load_config(&mut self, ctx: &mut SimContext) -> bool {
-        match self.config.read(&self.identity) {
+        match self.config.read(&self.options) {
             Ok(unknown) => {
                 if !unknown.is_empty() {
                     let error = format!("strict decoding error: {}", unknown.join(", "));

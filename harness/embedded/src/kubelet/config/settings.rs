@@ -15,8 +15,7 @@ use super::error::ConfigError;
 use super::feature_gates::FeatureGates;
 use super::fields::defaults;
 use crate::defect::Defect;
-use crate::kubelet::identity::Identity;
-use crate::options::CgroupVersion;
+use crate::options::{CgroupVersion, NodeOptions};
 
 /// Interval of log rotation before 1.30, which has no `containerLogMonitorInterval`.
 const OLD_LOG_MONITOR_INTERVAL: Duration = Duration::from_secs(10);
@@ -88,34 +87,34 @@ impl Settings {
     ///
     /// # Errors
     /// [`ConfigError`] for values that the kubelet rejects.
-    pub(super) fn read(all: &Map<String, Value>, identity: &Identity) -> Result<Self, ConfigError> {
+    pub(super) fn read(all: &Map<String, Value>, options: &NodeOptions) -> Result<Self, ConfigError> {
         let fields = ConfigFields::read(all)?;
         // Before the validation of other fields.
-        let gates = FeatureGates::read(all, &identity.version).map_err(ConfigError::FeatureGates)?;
-        if identity.cgroup == CgroupVersion::V1 && fields.fail_cgroup_v1 {
-            return Err(unsupported_cgroup_v1(&identity.version));
+        let gates = FeatureGates::read(all, &options.version).map_err(ConfigError::FeatureGates)?;
+        if options.cgroup == CgroupVersion::V1 && fields.fail_cgroup_v1 {
+            return Err(unsupported_cgroup_v1(&options.version));
         }
-        validate(&fields, &identity.version)?;
+        validate(&fields, &options.version)?;
         let config: ThresholdConfig = serde_json::from_value(Value::Object(all.clone()))
             .map_err(|error| ConfigError::Decode(format!("json: {error}")))?;
         let hard = ThresholdConfig { eviction_hard: config.eviction_hard.clone(), ..Default::default() };
         let mut hard_thresholds =
-            parse_threshold_config_of(&identity.version, &hard).map_err(ConfigError::HardThresholds)?;
-        let mut thresholds = parse_threshold_config_of(&identity.version, &config)?;
-        if identity.options.defects.has(Defect::SoftReservesCapacity) {
+            parse_threshold_config_of(&options.version, &hard).map_err(ConfigError::HardThresholds)?;
+        let mut thresholds = parse_threshold_config_of(&options.version, &config)?;
+        if options.defects.has(Defect::SoftReservesCapacity) {
             let is_soft = |threshold: &&Threshold| threshold.grace.is_some();
             hard_thresholds.extend(thresholds.iter().filter(is_soft).cloned());
         }
-        if identity.options.defects.has(Defect::HundredPercentMet) {
+        if options.defects.has(Defect::HundredPercentMet) {
             thresholds.extend(hundred_percent(&config));
         }
         let reserved = reserved(&fields)?;
         let log_max_size = log_max_size(&fields.container_log_max_size)?;
         let mut settings =
             Self { thresholds, hard_thresholds, reserved, ..Self::of_fields(&fields, gates, log_max_size) };
-        settings.reserves_by_imagefs = identity.options.defects.has(Defect::ReservedStorageOfImagefs);
-        settings.limit_pods(&fields, identity);
-        settings.check_allocatable(identity)?;
+        settings.reserves_by_imagefs = options.defects.has(Defect::ReservedStorageOfImagefs);
+        settings.limit_pods(&fields, options);
+        settings.check_allocatable(options)?;
         Ok(settings)
     }
 
@@ -154,20 +153,20 @@ impl Settings {
     /// Limits memory and tasks of all pods: to what is not reserved if the configuration enforces
     /// node allocatable, otherwise to the capacity (`enforceNodeAllocatableCgroups` of
     /// `pkg/kubelet/cm/node_container_manager_linux.go`).
-    fn limit_pods(&mut self, fields: &ConfigFields, identity: &Identity) {
+    fn limit_pods(&mut self, fields: &ConfigFields, options: &NodeOptions) {
         let is_enforced = fields.enforce_node_allocatable.iter().any(|enforced| enforced == "pods");
         let left = |capacity: u64, kept: i64| {
             if is_enforced { capacity.saturating_sub(to_unsigned(kept)) } else { capacity }
         };
         let reserved = |resource: &str| self.reserved.get(resource).map_or(0, Quantity::value);
-        let memory = identity.options.memory;
-        let kept_memory = if identity.options.defects.has(Defect::PodsLimitIsAllocatable) {
+        let memory = options.memory;
+        let kept_memory = if options.defects.has(Defect::PodsLimitIsAllocatable) {
             self.reserved_amount("memory", memory).value()
         } else {
             reserved("memory")
         };
         self.pods_limit = Some(left(memory, kept_memory));
-        self.pods_task_limit = Some(left(identity.options.max_pid, reserved("pid")));
+        self.pods_task_limit = Some(left(options.max_pid, reserved("pid")));
     }
 
     /// Returns the amount of a resource that is reserved for the system: the reservations, and the
@@ -189,8 +188,7 @@ impl Settings {
         }
     }
 
-    fn check_allocatable(&self, identity: &Identity) -> Result<(), ConfigError> {
-        let options = &identity.options;
+    fn check_allocatable(&self, options: &NodeOptions) -> Result<(), ConfigError> {
         let mut errors = Vec::new();
         for (resource, capacity) in [("memory", options.memory), ("ephemeral-storage", options.disk)] {
             let kept = self.reserved_amount(resource, capacity).value();

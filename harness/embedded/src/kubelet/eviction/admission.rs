@@ -23,7 +23,7 @@ impl Kubelet {
     }
 
     /// Returns the reason why a pod is rejected under a pressure condition.
-    pub fn rejects(&self, pod: &Value) -> Option<String> {
+    pub(crate) fn rejects(&self, pod: &Value) -> Option<String> {
         let conditions = self.conditions_for_admission();
         if conditions.is_empty() {
             return None;
@@ -32,7 +32,7 @@ impl Kubelet {
         let attributes = AdmitAttributes {
             qos: applicant.qos_class(),
             critical: self.counts_as_critical(&applicant),
-            tolerates_memory_pressure: tolerates_memory_pressure(pod, &self.identity.options.defects)
+            tolerates_memory_pressure: tolerates_memory_pressure(pod, &self.options.defects)
                 && (!self.has(Defect::AdmissionIgnoresTolerationOfAll) || names_memory_pressure(pod))
                 || self.has(Defect::AdmissionAcceptsOtherToleration) && tolerates_no_schedule(pod),
         };

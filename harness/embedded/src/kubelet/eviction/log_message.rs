@@ -1,7 +1,6 @@
-//! Log messages of the eviction manager, with their line numbers in `eviction_manager.go`.
+//! Log messages of the eviction manager.
 
 use crate::kubelet::pods::ActivePod;
-use evictlab_rules::KubeletVersion;
 use serde_json::json;
 
 use crate::kubelet::log::Level;
@@ -9,6 +8,8 @@ use crate::kubelet::log::Level;
 /// Log message of the eviction manager.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LogMessage {
+    /// The sync loop starts.
+    Starting,
     /// Waiting for the cleanup of evicted pods.
     Waiting,
     /// Thresholds on containerfs are configured.
@@ -47,77 +48,44 @@ pub(super) enum LogMessage {
     NoRanking,
 }
 
-/// Line numbers by version, in the order of [`LogMessage`]: 1.27 and 1.28, 1.29, 1.30, 1.31, 1.32,
-/// 1.33 and 1.34, 1.35 and newer.
-const PLACES: [[u16; 17]; 7] = [
-    [201, 0, 0, 0, 0, 258, 342, 349, 353, 364, 371, 403, 415, 423, 574, 590, 592],
-    [205, 270, 254, 209, 0, 282, 366, 373, 377, 388, 395, 427, 439, 447, 598, 614, 616],
-    [208, 273, 257, 212, 0, 285, 369, 376, 380, 391, 398, 430, 442, 450, 601, 617, 619],
-    [208, 273, 257, 212, 0, 285, 369, 376, 380, 391, 398, 427, 439, 447, 598, 614, 616],
-    [208, 280, 259, 212, 267, 292, 376, 383, 387, 398, 405, 438, 450, 458, 609, 625, 627],
-    [208, 280, 259, 212, 267, 292, 376, 383, 387, 398, 405, 439, 451, 459, 610, 627, 629],
-    [213, 285, 264, 217, 272, 297, 381, 388, 392, 403, 410, 444, 456, 464, 616, 633, 635],
-];
-
 impl LogMessage {
-    /// Returns the line number in `eviction_manager.go`.
-    pub(super) fn place(self, version: &KubeletVersion) -> u16 {
-        if self == Self::NoRanking {
-            return Self::MustEvict.place(version) + 5;
-        }
-        let row = [29, 30, 31, 32, 33, 35].iter().filter(|minor| version.at_least(**minor)).count();
-        PLACES[row][self as usize]
-    }
-
-    /// Returns the severity.
-    pub(super) fn level(self) -> Level {
+    /// Returns the severity, the line in `eviction_manager.go` of 1.36, and the text.
+    pub(super) fn parts(self) -> (Level, u16, &'static str) {
+        use Level::{Error, Info};
         match self {
-            Self::Containerfs
-            | Self::NoLayout
-            | Self::NotSynchronized
-            | Self::NoContainerfs
-            | Self::NoSummary
-            | Self::NoPods
-            | Self::NoRanking
-            | Self::Critical
-            | Self::Failed => Level::Error,
-            _ => Level::Info,
+            Self::Starting => (Info, 194, "Eviction manager: starting control loop"),
+            Self::Waiting => (Info, 213, "Eviction manager: pods evicted, waiting for pod to be cleaned up"),
+            Self::Containerfs => {
+                (Error, 285, "eviction manager: found conflicting containerfs eviction. Ignoring.")
+            }
+            Self::NoLayout => (Error, 264, "Eviction manager: failed to get HasDedicatedImageFs"),
+            Self::NotSynchronized => (Error, 217, "Eviction manager: failed to synchronize"),
+            Self::NoContainerfs => (
+                Error,
+                272,
+                "eviction manager: failed to check if we have separate container filesystem. Ignoring.",
+            ),
+            Self::NoSummary => (Error, 297, "Eviction manager: failed to get summary stats"),
+            Self::Reclaiming => (Info, 381, "Eviction manager: attempting to reclaim"),
+            Self::Relieved => {
+                (Info, 388, "Eviction manager: able to reduce resource pressure without evicting pods.")
+            }
+            Self::MustEvict => (Info, 392, "Eviction manager: must evict pod(s) to reclaim"),
+            Self::NoPods => (
+                Error,
+                403,
+                "Eviction manager: eviction thresholds have been met, but no pods are active to evict",
+            ),
+            Self::NoRanking => (Error, 397, "Eviction manager: no ranking function for signal"),
+            Self::Ranked => (Info, 410, "Eviction manager: pods ranked for eviction"),
+            Self::Unable => (Info, 444, "Eviction manager: unable to evict any pods from the node"),
+            Self::TimedOut => (Info, 456, "Eviction manager: timed out waiting for pods to be cleaned up"),
+            Self::CleanedUp => (Info, 464, "Eviction manager: pods successfully cleaned up"),
+            Self::Critical => (Error, 616, "Eviction manager: cannot evict a critical pod"),
+            Self::Failed => (Error, 633, "Eviction manager: pod failed to evict"),
+            Self::Evicted => (Info, 635, "Eviction manager: pod is evicted successfully"),
         }
     }
-
-    /// Returns the text.
-    pub(super) fn message(self) -> &'static str {
-        match self {
-            Self::Waiting => "Eviction manager: pods evicted, waiting for pod to be cleaned up",
-            Self::Containerfs => "eviction manager: found conflicting containerfs eviction. Ignoring.",
-            Self::NoLayout => "Eviction manager: failed to get HasDedicatedImageFs",
-            Self::NotSynchronized => "Eviction manager: failed to synchronize",
-            Self::NoContainerfs => {
-                "eviction manager: failed to check if we have separate container filesystem. Ignoring."
-            }
-            Self::NoSummary => "Eviction manager: failed to get summary stats",
-            Self::Reclaiming => "Eviction manager: attempting to reclaim",
-            Self::Relieved => "Eviction manager: able to reduce resource pressure without evicting pods.",
-            Self::MustEvict => "Eviction manager: must evict pod(s) to reclaim",
-            Self::NoPods => {
-                "Eviction manager: eviction thresholds have been met, but no pods are active to evict"
-            }
-            Self::NoRanking => "Eviction manager: no ranking function for signal",
-            Self::Ranked => "Eviction manager: pods ranked for eviction",
-            Self::Unable => "Eviction manager: unable to evict any pods from the node",
-            Self::TimedOut => "Eviction manager: timed out waiting for pods to be cleaned up",
-            Self::CleanedUp => "Eviction manager: pods successfully cleaned up",
-            Self::Critical => "Eviction manager: cannot evict a critical pod",
-            Self::Failed => "Eviction manager: pod failed to evict",
-            Self::Evicted => "Eviction manager: pod is evicted successfully",
-        }
-    }
-}
-
-/// Returns the line number of a memory notification.
-pub(super) fn crossed(version: &KubeletVersion) -> u16 {
-    const PLACES: [u16; 5] = [181, 184, 187, 186, 191];
-    PLACES[[29, 30, 31, 35].iter().filter(|minor| version.at_least(**minor)).count()]
 }
 
 /// Returns `namespace/name`.

@@ -7,7 +7,6 @@ use evictlab_rules::summary::Sample;
 use evictlab_rules::threshold::{Signal, Threshold};
 use rand::RngExt;
 
-use super::log_message;
 use super::state::{Notifier, SyncLoop, Work};
 use crate::context::SimContext;
 use crate::defect::Defect;
@@ -16,7 +15,6 @@ use crate::kubelet::log::Level;
 use crate::kubelet::state::Kubelet;
 use crate::machine::{Cgroup, Machine};
 use crate::options::CgroupVersion;
-use crate::sim::SimTime;
 
 /// Period in which the notifiers are re-armed (`notifierRefreshInterval`).
 const REFRESH: Duration = Duration::from_secs(10);
@@ -25,7 +23,7 @@ impl Kubelet {
     /// Creates a notifier with its own loop for each memory threshold.
     pub(super) fn start_notifiers(&mut self) {
         let settings = &self.config.settings;
-        let is_v1 = self.identity.cgroup == CgroupVersion::V1;
+        let is_v1 = self.options.cgroup == CgroupVersion::V1;
         if !settings.memcg_notification || !is_v1 || self.has(Defect::NotifierMissing) {
             return;
         }
@@ -75,14 +73,7 @@ impl Kubelet {
 
     /// Handles a notification of the kernel: the usage of a group has crossed a mark, in either
     /// direction (`NewCgroupNotifier` in threshold_notifier_linux.go).
-    pub(in crate::kubelet) fn eviction_crossed(
-        &mut self,
-        group: &Cgroup,
-        mark: u64,
-        _at: SimTime,
-        _machine: &mut Machine,
-        ctx: &mut SimContext,
-    ) {
+    pub(in crate::kubelet) fn eviction_crossed(&mut self, group: &Cgroup, mark: u64, ctx: &mut SimContext) {
         let is_crossed = |notifier: &Notifier| notifier.group == *group && notifier.mark == mark;
         let crossed: Vec<usize> = (0..self.eviction.notifiers.len())
             .filter(|place| is_crossed(&self.eviction.notifiers[*place]))
@@ -112,7 +103,7 @@ impl Kubelet {
     /// Logs a notification, and schedules a pass.
     fn notified(&mut self, place: usize, ctx: &mut SimContext) {
         let message = format!("eviction manager: {} crossed", self.eviction.notifiers[place].name());
-        self.log_eviction_line(Level::Info, log_message::crossed(&self.identity.version), &message, "", ctx);
+        self.write_log(Level::Info, "eviction_manager.go:191", &message, "", ctx);
         let summary = Duration::from_micros(ctx.rng.random_range(8_000..35_000));
         self.schedule_loop(place + 1, ctx.now + summary, EvictionEvent::Notified(place + 1), ctx);
     }

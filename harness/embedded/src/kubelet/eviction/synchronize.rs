@@ -15,7 +15,6 @@ use super::state::{PlannedEviction, SYNC_LOOP, SyncLoop};
 use crate::context::SimContext;
 use crate::defect::Defect;
 use crate::kubelet::event::{EvictionEvent, KubeletEvent};
-use crate::kubelet::log::Level;
 use crate::kubelet::pods::{ActivePod, PodEviction};
 use crate::kubelet::recorder::EventObject;
 use crate::kubelet::state::Kubelet;
@@ -30,11 +29,11 @@ impl Kubelet {
         let settings = &self.config.settings;
         let disks = match machine.fs_layout() {
             // `HasDedicatedImageFs` compares devices; older kubelets do not know containerfs.
-            FsLayout::SplitImagefs if !self.identity.version.at_least(29) => FsLayout::DedicatedImagefs,
+            FsLayout::SplitImagefs if !self.options.version.at_least(29) => FsLayout::DedicatedImagefs,
             layout => layout,
         };
         let manager = Manager::new(
-            self.identity.version.clone(),
+            self.options.version.clone(),
             ManagerSettings {
                 thresholds: settings.thresholds.clone(),
                 transition: settings.transition,
@@ -42,15 +41,14 @@ impl Kubelet {
                 local_storage: settings.local_storage,
                 gates: settings.gates,
                 disks,
-                defects: self.identity.options.defects.clone(),
+                defects: self.options.defects.clone(),
             },
         );
         self.eviction.manager = Some(manager);
         self.eviction.loops = vec![SyncLoop::default()];
         self.start_notifiers();
-        if self.identity.version.at_least(31) {
-            let place = if self.identity.version.at_least(35) { 194 } else { 189 };
-            self.log_eviction_line(Level::Info, place, "Eviction manager: starting control loop", "", ctx);
+        if self.options.version.at_least(31) {
+            self.log_eviction(LogMessage::Starting, "", ctx);
         }
         self.schedule_loop(SYNC_LOOP, ctx.now + WARM_UP, EvictionEvent::Synchronize, ctx);
     }
@@ -107,7 +105,7 @@ impl Kubelet {
     /// next pass tries again. Since 1.32, `HasDedicatedContainerFs` logs an error on containerd,
     /// for which cAdvisor has no label; a split layout is that of CRI-O.
     fn detect_fs_layout(&mut self, index: usize, manager: &mut Manager, ctx: &SimContext) -> bool {
-        let version = self.identity.version.clone();
+        let version = self.options.version.clone();
         if manager.knows_fs_layout() {
             manager.detect_fs_layout();
             return true;
@@ -334,20 +332,9 @@ impl Kubelet {
         }
     }
 
-    pub(super) fn log_eviction(&mut self, line: LogMessage, pairs: &str, ctx: &SimContext) {
-        let place = line.place(&self.identity.version);
-        self.log_eviction_line(line.level(), place, line.message(), pairs, ctx);
-    }
-
-    pub(super) fn log_eviction_line(
-        &mut self,
-        level: Level,
-        place: u16,
-        message: &str,
-        pairs: &str,
-        ctx: &SimContext,
-    ) {
-        self.write_log(level, format_args!("eviction_manager.go:{place}"), message, pairs, ctx);
+    pub(super) fn log_eviction(&mut self, message: LogMessage, pairs: &str, ctx: &SimContext) {
+        let (level, line, text) = message.parts();
+        self.write_log(level, format_args!("eviction_manager.go:{line}"), text, pairs, ctx);
     }
 
     /// Schedules the next pass of a loop.

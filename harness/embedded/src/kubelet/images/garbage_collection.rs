@@ -39,14 +39,14 @@ impl Kubelet {
     /// Detects the images of the node when the kubelet starts, and schedules the next detection
     /// (`realImageGCManager.Start`).
     pub(in crate::kubelet) fn start_image_detection(&mut self, ctx: &mut SimContext) {
-        let used = used_images(&self.pods, &self.identity.options.defects);
-        self.status.images.start_detection(&self.identity.version, &used, ctx.now);
+        let used = used_images(&self.pods, &self.options.defects);
+        self.status.images.start_detection(&self.options.version, &used, ctx.now);
         self.schedule_detection(ctx);
     }
 
     /// Detects the images of the node.
     pub(in crate::kubelet) fn detect_images(&mut self, ctx: &mut SimContext) {
-        let used = used_images(&self.pods, &self.identity.options.defects);
+        let used = used_images(&self.pods, &self.options.defects);
         self.status.images.detect(&used, ctx.now);
         self.schedule_detection(ctx);
     }
@@ -93,18 +93,12 @@ impl Kubelet {
             settings.image_gc_low
         };
         let wanted = (capacity * (100 - end) / 100).saturating_sub(available);
-        let line = match self.identity.version.minor {
-            ..33 => 383,
-            33 | 34 => 391,
-            35 => 394,
-            _ => 395,
-        };
         let pairs = format!(
             "usage={used_percent} highThreshold={} amountToFree={wanted} lowThreshold={}",
             settings.image_gc_high, settings.image_gc_low
         );
         let deletion = ImageDeletion {
-            used: used_images(&self.pods, &self.identity.options.defects),
+            used: used_images(&self.pods, &self.options.defects),
             min_age: settings.image_min_age,
             with_pinned: false,
             bytes: wanted,
@@ -112,11 +106,11 @@ impl Kubelet {
         let freed = self.status.images.delete_unused(&deletion, ctx.now);
         let message = "Disk usage on image filesystem is over the high threshold, trying to free bytes down to the \
                        low threshold";
-        self.write_log(Level::Info, format_args!("image_gc_manager.go:{line}"), message, &pairs, ctx);
+        self.write_log(Level::Info, "image_gc_manager.go:395", message, &pairs, ctx);
         if freed >= wanted {
             return None;
         }
-        let message = if self.identity.version.at_least(35) {
+        let message = if self.options.version.at_least(35) {
             insufficient_space(used_percent, capacity, freed)
         } else {
             format!(

@@ -97,29 +97,18 @@ impl Images {
     pub(crate) fn adjust(&self, whole: Filesystem) -> Filesystem {
         let freed = disk_use(self.deleted.iter().filter(|image| image.is_included));
         let loaded = disk_use(self.all.iter().filter(|image| !image.is_included));
-        let used = DiskUse {
-            bytes: (whole.used.bytes + loaded.bytes).saturating_sub(freed.bytes),
-            inodes: (whole.used.inodes + loaded.inodes).saturating_sub(freed.inodes),
-        };
-        Filesystem { used, ..whole }
+        Filesystem { used: (whole.used + loaded).saturating_sub(freed), ..whole }
     }
 
     /// Returns nodefs without images, which have a file system of their own.
     pub(crate) fn exclude(&self, whole: Filesystem) -> Filesystem {
         let on_nodefs = disk_use(self.all.iter().chain(&self.deleted).filter(|image| image.is_included));
-        let used = DiskUse {
-            bytes: whole.used.bytes.saturating_sub(on_nodefs.bytes),
-            inodes: whole.used.inodes.saturating_sub(on_nodefs.inodes),
-        };
-        Filesystem { used, ..whole }
+        Filesystem { used: whole.used.saturating_sub(on_nodefs), ..whole }
     }
 
     /// Returns the file system of images with them.
     pub(crate) fn include(&self, others: Filesystem) -> Filesystem {
-        let images = self.used();
-        let used =
-            DiskUse { bytes: others.used.bytes + images.bytes, inodes: others.used.inodes + images.inodes };
-        Filesystem { used, ..others }
+        Filesystem { used: others.used + self.used(), ..others }
     }
 
     /// Saves the images, until [`restore`](Self::restore).

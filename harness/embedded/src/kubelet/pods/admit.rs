@@ -63,7 +63,7 @@ impl Kubelet {
         }
         let manifest = &worker.manifest;
         // 1.28 knows the field, but its feature gate `SidecarContainers` is off by default.
-        if !self.identity.version.at_least(29)
+        if !self.options.version.at_least(29)
             && let Some(container) = manifest.spec.init_containers.iter().find(|c| c.is_sidecar())
         {
             return Err(Rejection {
@@ -74,7 +74,7 @@ impl Kubelet {
                 ),
             });
         }
-        let Some(node) = ctx.store.get(Kind::Node, "", &self.identity.node).cloned() else {
+        let Some(node) = ctx.store.get(Kind::Node, "", &self.options.name).cloned() else {
             return Ok(false);
         };
         let shortages = self.shortages(&manifest.pod, &node);
@@ -126,7 +126,7 @@ impl Kubelet {
     /// (`isPodLevelResourcesSupported` of `pkg/kubelet/lifecycle/features_linux.go`).
     fn check_pod_level_resources(&self, object: &Value) -> Result<(), Rejection> {
         let is_supported =
-            self.config.settings.gates.pod_level_resources || !self.identity.version.at_least(34);
+            self.config.settings.gates.pod_level_resources || !self.options.version.at_least(34);
         if is_supported || !Pod::deserialize(object).is_ok_and(|pod| pod.has_pod_level_resources()) {
             return Ok(());
         }
@@ -138,7 +138,7 @@ impl Kubelet {
 
     /// Creates a rejection by a predicate. The message of the filter is included since 1.31.
     fn failed(&self, predicate: &str, reason: &str) -> Rejection {
-        let reason = if self.identity.version.at_least(31) { format!(": {reason}") } else { String::new() };
+        let reason = if self.options.version.at_least(31) { format!(": {reason}") } else { String::new() };
         Rejection { reason: predicate.to_owned(), message: format!("Predicate {predicate} failed{reason}") }
     }
 

@@ -69,7 +69,7 @@ impl Kubelet {
 
     /// Returns all pods, because the history of changes is too short: (removed, object).
     fn all_pods(&self, ctx: &SimContext) -> Vec<(bool, Arc<Value>)> {
-        let own = ctx.store.pods_on(&self.identity.node);
+        let own = ctx.store.pods_on(&self.options.name);
         let own: Vec<_> = own.filter(|pod| mirror::hash_of(pod).is_none()).cloned().collect();
         let is_there = |worker: &Worker| {
             is_static(&worker.object) || own.iter().any(|pod| pod.uid() == worker.manifest.uid)
@@ -81,7 +81,7 @@ impl Kubelet {
 
     /// Returns the fields of pods that the kubelet knows.
     pub(super) fn known_fields(&self) -> KnownFields {
-        let version = &self.identity.version;
+        let version = &self.options.version;
         KnownFields {
             sidecars: version.at_least(28),
             pod_level_resources: self.config.settings.gates.pod_level_resources,
@@ -198,14 +198,14 @@ impl Kubelet {
             self.eviction.metrics.count_eviction(Signal::MemoryAvailable.as_str());
         }
         // `recordAdmissionRejection` of pkg/kubelet/kubelet.go, since 1.32.
-        if self.identity.version.at_least(32) {
+        if self.options.version.at_least(32) {
             let is_other = is_eviction && self.has(Defect::AdmissionCountedAsOther)
                 || lacks_extended(&reason) && self.has(Defect::AdmissionExtendedCountedAsOther);
             self.eviction.metrics.count_admission_rejection(if is_other { "Other" } else { &reason });
         }
         let differs = is_eviction && self.has(Defect::AdmissionReasonDiffers);
         let reason = if differs { "NodePressure".to_owned() } else { reason };
-        let keeps_class = self.identity.version.at_least(32);
+        let keeps_class = self.options.version.at_least(32);
         let status = PodStatus {
             phase: Some(Phase::Failed),
             reason: Some(reason),
@@ -251,7 +251,7 @@ impl Kubelet {
         }
         // Since 1.36 (`HandlePodReconcile`).
         let has_ended = worker.reported.is_terminal() && !PodStatus::of(&old).is_terminal();
-        if has_ended && self.identity.version.at_least(36) && !self.has(Defect::ResizeIgnoresEndedPods) {
+        if has_ended && self.options.version.at_least(36) && !self.has(Defect::ResizeIgnoresEndedPods) {
             self.retry_resizes(|_, other| other.pending_resize.is_some(), machine, ctx);
         }
         // The update with the eviction's status allows the containers to be removed

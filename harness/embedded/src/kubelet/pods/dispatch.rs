@@ -24,7 +24,7 @@ impl Kubelet {
         self.read_manifests(machine, ctx);
         self.delete_orphaned_mirrors(ctx);
         self.ensure_proxy(ctx);
-        let own = ctx.store.pods_on(&self.identity.node);
+        let own = ctx.store.pods_on(&self.options.name);
         let own: Vec<_> = own.filter(|pod| mirror::hash_of(pod).is_none()).cloned().collect();
         for pod in own {
             // The checkpoint `allocated_pods_state` keeps what was allocated.
@@ -126,7 +126,7 @@ impl Kubelet {
 
     /// Returns whether a pod is bound to this node.
     pub(super) fn is_own(&self, pod: &Value) -> bool {
-        pod.node_name() == self.identity.node
+        pod.node_name() == self.options.name
     }
 
     /// Runs `work` with a worker, which is removed from the map meanwhile.
@@ -150,8 +150,8 @@ impl Kubelet {
         StatusBuilder {
             worker,
             runtime: self.pods.runtime.pods.get(&worker.manifest.uid),
-            version: &self.identity.version,
-            defects: &self.identity.options.defects,
+            version: &self.options.version,
+            defects: &self.options.defects,
             host,
             now: ctx.now,
             epoch: ctx.epoch(),
@@ -160,7 +160,7 @@ impl Kubelet {
 
     /// Returns the address of the node.
     pub(super) fn host(&self, ctx: &SimContext) -> String {
-        let node = ctx.store.get(Kind::Node, "", &self.identity.node);
+        let node = ctx.store.get(Kind::Node, "", &self.options.name);
         node.and_then(|node| node.internal_ip()).unwrap_or("172.18.0.2").to_owned()
     }
 

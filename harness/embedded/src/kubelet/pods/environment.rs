@@ -4,8 +4,10 @@
 
 use std::collections::BTreeMap;
 
+use k8s_openapi::api::core::v1::EnvVarSource;
+
 use super::spec::{Container, Manifest};
-use crate::resource::{Kind, ObjectExt};
+use crate::resource::Kind;
 use crate::storage::Store;
 
 /// Returns the environment variables of a container.
@@ -20,23 +22,24 @@ pub(super) fn variables(
 ) -> Result<BTreeMap<String, String>, String> {
     let mut variables = BTreeMap::from([("HOSTNAME".to_owned(), manifest.name.clone())]);
     for from in &container.env_from {
-        let (prefix, reference) = (from.text("prefix"), &from["configMapRef"]);
-        let Some(name) = reference["name"].as_str() else { continue };
-        match store.get(Kind::ConfigMap, &manifest.namespace, name) {
+        let Some(reference) = &from.config_map_ref else { continue };
+        let prefix = from.prefix.as_deref().unwrap_or_default();
+        match store.get(Kind::ConfigMap, &manifest.namespace, &reference.name) {
             Some(map) => {
                 for (key, value) in map["data"].as_object().into_iter().flatten() {
                     variables.insert(format!("{prefix}{key}"), value.as_str().unwrap_or_default().to_owned());
                 }
             }
-            None if reference["optional"] == true => {}
-            None => return Err(format!("configmap {name:?} not found")),
+            None if reference.optional == Some(true) => {}
+            None => return Err(format!("configmap {:?} not found", reference.name)),
         }
     }
     for env in &container.env {
-        let value = match env.value_from["fieldRef"]["fieldPath"].as_str() {
-            Some("spec.nodeName") => node.to_owned(),
-            _ if !env.value_from.is_null() => "valueFrom is not supported by this model".to_owned(),
-            _ => expand(&env.value, &variables),
+        let field = |source: &EnvVarSource| source.field_ref.as_ref().map(|field| field.field_path.clone());
+        let value = match env.value_from.as_ref().map(field) {
+            Some(Some(field)) if field == "spec.nodeName" => node.to_owned(),
+            Some(_) => "valueFrom is not supported by this model".to_owned(),
+            None => expand(env.value.as_deref().unwrap_or_default(), &variables),
         };
         variables.insert(env.name.clone(), value);
     }

@@ -28,12 +28,12 @@ const CONFIG_SEEN_ANNOTATION: &str = "kubernetes.io/config.seen";
 
 impl Kubelet {
     /// Returns the directory of manifests, or `None` without static pods.
-    pub fn manifest_dir(&self) -> Option<&str> {
+    pub(crate) fn manifest_dir(&self) -> Option<&str> {
         self.config.file.get("staticPodPath").and_then(Value::as_str).filter(|path| !path.is_empty())
     }
 
     /// Handles the change of a file on the node (inotify).
-    pub fn files_changed(&mut self, ctx: &mut SimContext) {
+    pub(crate) fn files_changed(&mut self, ctx: &mut SimContext) {
         if self.running && !self.pods.read_scheduled {
             self.pods.read_scheduled = true;
             self.schedule_pod(ctx.now + READ_DELAY, PodEvent::Manifests, ctx);
@@ -129,7 +129,7 @@ impl Kubelet {
         let mut metadata: ObjectMeta = pod.read("metadata");
         let present = |text: Option<String>| text.filter(|text| !text.is_empty());
         let name = present(metadata.name).ok_or("invalid pod: name is needed for the pod")?;
-        let node = &self.identity.node;
+        let node = &self.options.name;
         let hash = || format!("{:032x}", fnv(format!("{pod}host:{node}file:{file}").as_bytes()));
         let uid = present(metadata.uid).unwrap_or_else(hash);
         metadata.uid = Some(uid.clone());
@@ -156,7 +156,7 @@ impl Kubelet {
                 tolerations.push(all);
             }
         });
-        apiserver::default_and_validate_pod(&mut pod, &self.identity.version)
+        apiserver::default_and_validate_pod(&mut pod, &self.options.version)
             .map_err(|status| status.message)?;
         pod.write("status", PodStatus { phase: Some(Phase::Pending), ..PodStatus::default() });
         Ok((uid, pod))

@@ -74,7 +74,7 @@ impl Kubelet {
     fn hook(&self, container: &Container, name: &str) -> Option<Hook> {
         let hook = Hook::read(container, name)?;
         Some(match hook {
-            Hook::Sleep(_) if !self.identity.version.at_least(29) => Hook::Unknown,
+            Hook::Sleep(_) if !self.options.version.at_least(29) => Hook::Unknown,
             Hook::Sleep(_) if !self.config.settings.gates.sleep_hooks => Hook::Sleep(Duration::ZERO),
             hook => hook,
         })

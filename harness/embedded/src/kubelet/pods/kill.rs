@@ -66,7 +66,7 @@ impl Kubelet {
     pub(super) fn end_active(&mut self, pod: &str, machine: &mut Machine, ctx: &mut SimContext) {
         self.with_worker(pod, |kubelet, worker| {
             if worker.stage == Stage::Syncing && !kubelet.has(Defect::ActiveDeadlineIgnored) {
-                let reason = Reason::deadline_exceeded(&kubelet.identity.options.defects);
+                let reason = Reason::deadline_exceeded(&kubelet.options.defects);
                 kubelet.terminate(worker, Some(reason), None, machine, ctx);
             }
         });
@@ -131,7 +131,7 @@ impl Kubelet {
         worker.stage = Stage::Terminating;
         let mut status = self.generate_status(worker, false, ctx);
         if let Some(reason) = &reason {
-            status::end(&mut status, reason, worker.generation(&self.identity.version));
+            status::end(&mut status, reason, worker.generation(&self.options.version));
         }
         self.keep_status(worker, status, ctx);
         let order = StopOrder { grace: Duration::from_secs(seconds), cause: StopCause::Pod };
@@ -161,7 +161,7 @@ impl Kubelet {
                 is_overridden = true;
             }
         }
-        let counts = is_overridden && self.identity.version.at_least(31);
+        let counts = is_overridden && self.options.version.at_least(31);
         let mut seconds = u64::try_from(seconds).unwrap_or(1);
         if seconds == 0 && !counts {
             seconds = worker.manifest.spec.termination_grace_period_seconds.unwrap_or(0);
@@ -247,11 +247,11 @@ impl Kubelet {
                 return;
             }
             let host = kubelet.host(ctx);
-            let status = kubelet.view(worker, &host, ctx).finish(&kubelet.identity.options.defects);
+            let status = kubelet.view(worker, &host, ctx).finish(&kubelet.options.defects);
             kubelet.keep_status(worker, status, ctx);
             worker.stage = Stage::Finished;
             machine.remove_volumes(&worker.manifest.uid);
-            let deletes = worker.ends_with_deletion(&kubelet.identity.options.defects);
+            let deletes = worker.ends_with_deletion(&kubelet.options.defects);
             if deletes && !worker.reporting {
                 let at = ctx.now + latency::between(ctx.rng, 5, 40);
                 kubelet.schedule_pod(at, PodEvent::Delete(worker.manifest.uid.clone()), ctx);

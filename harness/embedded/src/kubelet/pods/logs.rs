@@ -4,20 +4,12 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use crate::apiserver::{Status, StatusReason};
 use crate::context::SimContext;
 use crate::kubelet::state::Kubelet;
 use crate::machine::{LogLine, Machine};
 use crate::resource::PodStatus;
 use crate::sim::SimTime;
-
-/// Response to a log request.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct LogAnswer {
-    /// HTTP status. The API server converts errors to a `Status` with the same message.
-    pub code: u16,
-    /// Log or error message.
-    pub text: String,
-}
 
 /// Path of a log request.
 #[derive(Clone, Copy, Debug)]
@@ -49,35 +41,36 @@ pub(crate) struct PodLogOptions {
 
 impl Kubelet {
     /// Returns a container's log.
+    ///
+    /// # Errors
+    /// The API server's Status for the error of the kubelet (`NewGenericHttpResponseChecker`).
     pub(crate) fn container_log(
         &self,
         path: LogPath,
         options: &PodLogOptions,
         machine: &Machine,
         ctx: &SimContext,
-    ) -> LogAnswer {
+    ) -> Result<String, Status> {
         let LogPath { namespace, pod, container } = path;
         // Pods without an API object cannot be found by name.
         let mut workers = self.pods.workers.values().filter(|worker| !worker.removed);
         let named =
             workers.find(|worker| worker.manifest.namespace == namespace && worker.manifest.name == pod);
         let Some(worker) = named else {
-            return LogAnswer { code: 404, text: format!("pod {pod:?} does not exist") };
+            return Err(Status::new(StatusReason::NotFound, format!("pod {pod:?} does not exist")));
         };
         if worker.manifest.place(container).is_none() {
             let text = format!("container {container:?} not found in pod {pod:?}");
-            return LogAnswer { code: 404, text };
+            return Err(Status::new(StatusReason::NotFound, text));
         }
-        let id = match find(worker.known_status(), container, pod, options.previous) {
-            Ok(id) => id,
-            Err(text) => return LogAnswer { code: 400, text },
-        };
+        let id = find(worker.known_status(), container, pod, options.previous);
+        let id = id.map_err(Status::bad_request)?;
         let bare = id.strip_prefix("containerd://").unwrap_or(&id);
         if self.pods.runtime.owner(bare).is_none() {
             // The response has already begun when the runtime fails, so the status is 200.
-            return LogAnswer { code: 200, text: format!("unable to retrieve container logs for {id}") };
+            return Ok(format!("unable to retrieve container logs for {id}"));
         }
-        LogAnswer { code: 200, text: options.apply(machine.log(bare), ctx) }
+        Ok(options.apply(machine.log(bare), ctx))
     }
 }
 

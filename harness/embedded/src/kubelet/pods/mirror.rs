@@ -69,7 +69,7 @@ impl Kubelet {
                 None => return,
             }
         }
-        let Some(node) = ctx.store.get(Kind::Node, "", &self.identity.node) else { return };
+        let Some(node) = ctx.store.get(Kind::Node, "", &self.options.name) else { return };
         let owner = OwnerReference { controller: Some(true), ..self.as_owner(node) };
         let mut pod = Value::clone(&worker.object);
         pod.set_annotation(CONFIG_MIRROR_ANNOTATION, uid);
@@ -93,7 +93,7 @@ impl Kubelet {
 
     /// Deletes mirror pods without a static pod (`deleteOrphanedMirrorPods`).
     pub(super) fn delete_orphaned_mirrors(&self, ctx: &mut SimContext) {
-        let own = ctx.store.pods_on(&self.identity.node);
+        let own = ctx.store.pods_on(&self.options.name);
         let known = |pod: &Value| hash_of(pod).is_none_or(|hash| self.pods.workers.contains_key(hash));
         let orphans: Vec<Manifest> =
             own.filter(|pod| !known(pod)).map(|pod| Manifest::read(pod, KnownFields::ALL)).collect();

@@ -147,7 +147,7 @@ impl Kubelet {
 
     /// Returns the pods to kill, in this order (`getPodsToPreempt`).
     fn victims(&self, critical: &Pod, wants: Wants) -> Result<Vec<PodUid>, Rejection> {
-        let version = &self.identity.version;
+        let version = &self.options.version;
         // Since 1.34, `getAllocatedPods` replaces `GetActivePods` (kubernetes/kubernetes#132105).
         let counts_pending = !version.at_least(34) || self.has(Defect::PreemptionCountsPendingResizes);
         let resized: BTreeMap<&PodUid, Pod> = if counts_pending {

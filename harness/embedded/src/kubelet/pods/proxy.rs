@@ -13,7 +13,7 @@ impl Kubelet {
     pub(super) fn ensure_proxy(&self, ctx: &mut SimContext) {
         let is_proxy =
             |pod: &Value| pod.namespace() == NAMESPACE && pod.labels().text("k8s-app") == "kube-proxy";
-        if ctx.store.pods_on(&self.identity.node).any(|pod| is_proxy(pod)) {
+        if ctx.store.pods_on(&self.options.name).any(|pod| is_proxy(pod)) {
             return;
         }
         let pod = self.proxy_pod(&ctx.store.uid());
@@ -40,7 +40,7 @@ impl Kubelet {
             "spec": {
                 "containers": [{
                     "name": "kube-proxy",
-                    "image": format!("registry.k8s.io/kube-proxy:{}", self.identity.version),
+                    "image": format!("registry.k8s.io/kube-proxy:{}", self.options.version),
                     "imagePullPolicy": "IfNotPresent",
                     "command": [
                         "/usr/local/bin/kube-proxy",
@@ -61,7 +61,7 @@ impl Kubelet {
                 "dnsPolicy": "ClusterFirst",
                 "serviceAccountName": "kube-proxy",
                 "serviceAccount": "kube-proxy",
-                "nodeName": self.identity.node,
+                "nodeName": self.options.name,
                 "nodeSelector": {"kubernetes.io/os": "linux"},
                 "hostNetwork": true,
                 "securityContext": {},

@@ -3,7 +3,6 @@
 use evictlab_rules::KubeletVersion;
 use evictlab_rules::pod::{Container, Pod, QosClass};
 
-use crate::apiserver::container_requests;
 use crate::defect::{Defect, Defects};
 
 use super::spec::{ContainerIndex, Group, Manifest};
@@ -67,7 +66,7 @@ fn burstable(
     let rest = if reads_pod && pod.has_pod_level_resources() {
         // Plain init containers do not run at the same time as the others
         // (`remainingPodMemReqPerContainer` in pkg/kubelet/qos/helpers.go).
-        let own = container_requests(pod, "memory").value();
+        let own = pod.container_requests("memory").value();
         let of_pod = pod.pod_level_request("memory").map_or(0, |request| request.value());
         let sharers = if defects.has(Defect::OomPodRequestOmitsInitContainers) {
             pod.spec.containers.len()

@@ -68,7 +68,7 @@ impl Kubelet {
         let mut selected: Vec<(&PodUid, &Worker)> =
             self.pods.workers.iter().filter(|(uid, worker)| selects(uid, worker)).collect();
         // Since 1.34 (`sortPendingResizes`).
-        if self.identity.version.at_least(34) {
+        if self.options.version.at_least(34) {
             selected.sort_by_key(|(_, worker)| Reverse(worker.manifest.pod.priority()));
         }
         if self.has(Defect::DeferredResizesByLowPriority) {
@@ -129,11 +129,11 @@ impl Kubelet {
     /// `Deferred` (`canAdmitPod` of `pkg/kubelet/allocation/allocation_manager.go`,
     /// `SetPodResizePendingCondition` of `pkg/kubelet/status/status_manager.go`).
     fn refuse_resize(&self, object: &Value, pod: &Pod, ctx: &SimContext) -> Option<PendingResize> {
-        let is_admitted_as_new = self.identity.version.at_least(36);
+        let is_admitted_as_new = self.options.version.at_least(36);
         if let Some(message) = self.rejects(object).filter(|_| is_admitted_as_new) {
             return Some(PendingResize { reason: "Deferred", message });
         }
-        let node = ctx.store.get(Kind::Node, "", &self.identity.node)?;
+        let node = ctx.store.get(Kind::Node, "", &self.options.name)?;
         // Through 1.35 a request above the node's allocatable is infeasible, not deferred
         // (`canResizePod`).
         if !is_admitted_as_new {

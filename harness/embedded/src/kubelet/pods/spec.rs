@@ -5,7 +5,10 @@ use std::time::Duration;
 
 use evictlab_rules::pod::Pod;
 use evictlab_rules::quantity::Quantity;
-use k8s_openapi::api::core::v1::{ContainerResizePolicy, ResourceRequirements};
+use k8s_openapi::api::core::v1::{
+    ConfigMapVolumeSource, ContainerResizePolicy, EmptyDirVolumeSource, EnvFromSource, EnvVar,
+    HostPathVolumeSource, ResourceRequirements, VolumeMount,
+};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
@@ -67,8 +70,8 @@ pub(super) struct Container {
     pub image_pull_policy: PullPolicy,
     pub command: Vec<String>,
     pub args: Vec<String>,
-    pub env: Vec<Env>,
-    pub env_from: Vec<Value>,
+    pub env: Vec<EnvVar>,
+    pub env_from: Vec<EnvFromSource>,
     #[serde(deserialize_with = "null_is_default")]
     pub resources: ResourceRequirements,
     pub volume_mounts: Vec<VolumeMount>,
@@ -98,56 +101,14 @@ pub(super) struct ExitCodes {
     pub values: Vec<i32>,
 }
 
-/// Environment variable.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub(super) struct Env {
-    pub name: String,
-    pub value: String,
-    pub value_from: Value,
-}
-
-/// Mount of a volume.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub(super) struct VolumeMount {
-    pub name: String,
-    pub mount_path: String,
-    pub sub_path: String,
-    pub read_only: bool,
-}
-
 /// Volume, with the sources that the model implements.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Volume {
     pub name: String,
-    pub empty_dir: Option<EmptyDir>,
-    pub host_path: Option<HostPath>,
-    pub config_map: Option<ConfigMap>,
-}
-
-/// Volume source `configMap`.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub(super) struct ConfigMap {
-    pub name: String,
-    pub optional: bool,
-}
-
-/// Volume source `hostPath`.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub(super) struct HostPath {
-    pub path: String,
-}
-
-/// Volume source `emptyDir`.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub(super) struct EmptyDir {
-    pub medium: String,
-    pub size_limit: Option<Quantity>,
+    pub empty_dir: Option<EmptyDirVolumeSource>,
+    pub host_path: Option<HostPathVolumeSource>,
+    pub config_map: Option<ConfigMapVolumeSource>,
 }
 
 /// List of containers in a spec.

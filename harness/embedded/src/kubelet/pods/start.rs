@@ -93,7 +93,7 @@ impl Kubelet {
     fn mounts(&mut self, worker: &mut Worker, ctx: &mut SimContext) -> bool {
         let namespace = &worker.manifest.namespace;
         let missing = worker.manifest.spec.volumes.iter().find_map(|volume| {
-            let map = volume.config_map.as_ref().filter(|map| !map.optional)?;
+            let map = volume.config_map.as_ref().filter(|map| map.optional != Some(true))?;
             let name = &map.name;
             ctx.store.get(Kind::ConfigMap, namespace, name).is_none().then(|| {
                 format!(
@@ -117,7 +117,7 @@ impl Kubelet {
         let ip = if worker.manifest.spec.host_network {
             self.host(ctx)
         } else {
-            let node = ctx.store.get(Kind::Node, "", &self.identity.node);
+            let node = ctx.store.get(Kind::Node, "", &self.options.name);
             let range = node.map_or("10.244.0.0/24", |node| node.spec().text_or("podCIDR", "10.244.0.0/24"));
             let range = range.split('/').next().unwrap_or_default();
             let range = range.rsplit_once('.').map_or("10.244.0", |(range, _)| range);
@@ -147,14 +147,14 @@ impl Kubelet {
         } else if here && policy != PullPolicy::Always {
             // `KubeletEnsureSecretPulledImages`, on by default since 1.35, checks the credentials
             // of the pull.
-            let end = if self.identity.version.at_least(35) { " and can be accessed by the pod" } else { "" };
+            let end = if self.options.version.at_least(35) { " and can be accessed by the pod" } else { "" };
             let message = format!("Container image {image:?} already present on machine{end}");
             self.record_container_event(worker, place, EventBody::normal("Pulled", &message), ctx);
             worker.steps.push_front(Step::Create(place));
         } else if worker.pulls.get(image).is_some_and(|backoff| backoff.end_after_update(ctx.now).is_some()) {
             let mut message = format!("Back-off pulling image {image:?}");
             self.record_container_event(worker, place, EventBody::normal("BackOff", &message), ctx);
-            if self.identity.version.at_least(32) {
+            if self.options.version.at_least(32) {
                 message += &format!(": ErrImagePull: {}", lookup::failure(image));
             }
             self.refuse(worker, place, "ImagePullBackOff", message, ctx);
@@ -191,7 +191,7 @@ impl Kubelet {
             if took < 1000 { format!("{took}ms") } else { format!("{}.{:03}s", took / 1000, took % 1000) };
         let mut message = format!("Successfully pulled image {image:?} in {took} ({took} including waiting)");
         // The size is logged since 1.30.
-        if self.identity.version.at_least(30) {
+        if self.options.version.at_least(30) {
             message += ". Image size: 53021160 bytes.";
         }
         self.record_container_event(worker, place, EventBody::normal("Pulled", &message), ctx);
@@ -270,7 +270,7 @@ impl Kubelet {
         let Some(container) = worker.manifest.spec.container(place) else { return };
         let name = container.name.clone();
         let container = container.clone();
-        if let Err(missing) = variables(&worker.manifest, &container, &self.identity.node, ctx.store) {
+        if let Err(missing) = variables(&worker.manifest, &container, &self.options.name, ctx.store) {
             let message = format!("Error: {missing}");
             self.record_container_event(worker, place, EventBody::warning("Failed", &message), ctx);
             self.hold(worker, place, "CreateContainerConfigError", missing);
@@ -282,7 +282,7 @@ impl Kubelet {
         self.pods.runtime.create(uid, &container, attempt, ctx.rng);
         // "Created container: NAME" in recordings of late 1.31 and 1.32. The sources have the colon
         // since 1.29 and the new wording since 1.35.
-        let message = match &self.identity.version {
+        let message = match &self.options.version {
             version if version.at_least(35) => "Container created".to_owned(),
             version if version.at_least(29) => format!("Created container: {name}"),
             _ => format!("Created container {name}"),
@@ -316,7 +316,7 @@ impl Kubelet {
         self.stats_appeared(pod, machine, ctx);
         self.stats_appeared(container, machine, ctx);
         worker.reasons.remove(&name);
-        let message = if self.identity.version.at_least(35) {
+        let message = if self.options.version.at_least(35) {
             "Container started".to_owned()
         } else {
             format!("Started container {name}")
@@ -334,9 +334,9 @@ impl Kubelet {
     ) -> Option<ContainerSpec> {
         let manifest = &worker.manifest;
         let container = manifest.spec.container(place)?;
-        let env = variables(manifest, container, &self.identity.node, ctx.store).ok()?;
+        let env = variables(manifest, container, &self.options.name, ctx.store).ok()?;
         let words = |words: &[String]| words.iter().map(|word| expand(word, &env)).collect();
-        let node = ctx.store.get(Kind::Node, "", &self.identity.node);
+        let node = ctx.store.get(Kind::Node, "", &self.options.name);
         let allocatable = node.and_then(|node| bytes(node.status()["allocatable"].text("memory")));
         let memory_limit =
             container.memory_limit().and_then(bytes).filter(|_| !self.has(Defect::MemoryLimitIgnored));
@@ -350,11 +350,11 @@ impl Kubelet {
         });
         // Since 1.28 all processes of a container are killed on cgroup v2; since 1.32 this can be
         // disabled.
-        let single = self.identity.version.at_least(32)
+        let single = self.options.version.at_least(32)
             && file.get("singleProcessOOMKill").and_then(Value::as_bool) == Some(true);
         let single = single || self.has(Defect::OomKillsOneProcess);
         let oom_group =
-            self.identity.cgroup == CgroupVersion::V2 && self.identity.version.at_least(28) && !single;
+            self.options.cgroup == CgroupVersion::V2 && self.options.version.at_least(28) && !single;
         let attempt = self.pods.runtime.pods.get(&manifest.uid).and_then(|pod| pod.latest(&container.name));
         Some(ContainerSpec {
             memory_high: self.memory_high(container, allocatable),
@@ -370,7 +370,7 @@ impl Kubelet {
                 manifest,
                 place,
                 machine.memory_total(),
-                (&self.identity.version, &self.identity.options.defects),
+                (&self.options.version, &self.options.defects),
             ),
             oom_group,
             shares_pids: manifest.spec.share_process_namespace || !container.target_container_name.is_empty(),
@@ -394,10 +394,10 @@ impl Kubelet {
     /// 1.37.
     fn memory_high(&self, container: &Container, allocatable: Option<u64>) -> Option<u64> {
         let is_enabled = self.config.settings.gates.memory_qos && !self.has(Defect::MemoryHighMissing);
-        if !is_enabled || self.identity.cgroup == CgroupVersion::V1 {
+        if !is_enabled || self.options.cgroup == CgroupVersion::V1 {
             return None;
         }
-        let default = (!self.identity.version.at_least(37)).then_some(MEMORY_THROTTLING_FACTOR);
+        let default = (!self.options.version.at_least(37)).then_some(MEMORY_THROTTLING_FACTOR);
         let factor = self.config.file.get("memoryThrottlingFactor").and_then(Value::as_f64).or(default)?;
         let request = container.memory_request().and_then(bytes).unwrap_or(0);
         let limit = container.memory_limit().and_then(bytes);
@@ -444,8 +444,8 @@ impl Kubelet {
         let mounts = container.volume_mounts.iter().map(|mount| {
             let volume = manifest.spec.volumes.iter().find(|volume| volume.name == mount.name);
             let dir = volume.and_then(|volume| volume.empty_dir.as_ref());
-            let memory = dir.is_some_and(|dir| dir.medium == "Memory");
-            let stated = dir.and_then(|dir| u64::try_from(dir.size_limit.as_ref()?.value()).ok());
+            let memory = dir.is_some_and(|dir| dir.medium.as_deref() == Some("Memory"));
+            let stated = dir.and_then(|dir| bytes(&dir.size_limit.as_ref()?.0));
             // Minimum of the allocatable memory, the pod's limit, and the volume's size limit
             // (`SizeMemoryBackedVolumes`).
             let stated = stated.filter(|stated| *stated > 0 && !ignores_stated);
@@ -457,7 +457,8 @@ impl Kubelet {
                 memory,
                 size_limit: sizes.into_iter().flatten().min().filter(|_| memory && !unsized_volumes),
                 host: volume.and_then(|volume| volume.host_path.as_ref()).map(|host| {
-                    let path = format!("{}/{}", host.path.trim_end_matches('/'), mount.sub_path);
+                    let sub_path = mount.sub_path.as_deref().unwrap_or_default();
+                    let path = format!("{}/{sub_path}", host.path.trim_end_matches('/'));
                     path.trim_end_matches('/').to_owned()
                 }),
             }

@@ -12,7 +12,7 @@ use crate::context::SimContext;
 use crate::defect::Defect;
 use crate::kubelet::event::PodEvent;
 use crate::kubelet::state::Kubelet;
-use crate::machine::{ContainerId, Machine, Signal};
+use crate::machine::{ContainerId, Machine, SIGKILL, SIGTERM};
 use crate::resource::EventBody;
 use crate::sim::SimTime;
 
@@ -142,11 +142,11 @@ impl Kubelet {
                 *stop = Stop::Turn(end);
             }
             if matches!(stop, Stop::Turn(until) if !waits || *until <= ctx.now) {
-                machine.signal(id, Signal::Term, ctx.now);
+                machine.signal(id, SIGTERM, ctx.now);
                 *stop = Stop::Signalled(ctx.now + grace);
             }
             if matches!(stop, Stop::Signalled(until) if *until <= ctx.now) {
-                machine.signal(id, Signal::Kill, ctx.now);
+                machine.signal(id, SIGKILL, ctx.now);
                 // Nothing is due any more: the machine reports the exit.
                 *stop = Stop::Signalled(SimTime::from_start(Duration::MAX));
             }
@@ -175,7 +175,7 @@ impl Kubelet {
         places: &[(String, Option<ContainerIndex>)],
     ) -> bool {
         let is_ordered = stopping.cause.is_ordered()
-            && self.identity.version.at_least(29)
+            && self.options.version.at_least(29)
             && !stopping.grace.is_zero()
             && !self.has(Defect::SidecarsStopAtOnce);
         let spec = &worker.manifest.spec;

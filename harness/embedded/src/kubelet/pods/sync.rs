@@ -208,7 +208,7 @@ impl Kubelet {
             return self.schedule_deferred_kill(worker, ctx);
         }
         // Since 1.36 the runtime is relisted at once after a successful sync (`RequestPodRelist`).
-        if self.identity.version.at_least(36) && !worker.failed {
+        if self.options.version.at_least(36) && !worker.failed {
             let at = ctx.now + latency::between(ctx.rng, 3, 12);
             self.schedule_pod(at, PodEvent::Inspect(uid.clone()), ctx);
             return;
@@ -228,7 +228,7 @@ impl Kubelet {
     /// Schedules the kill that waited for the end of a sync: the worker waits for the next relist
     /// of the runtime (`GetNewerThan` of the pod cache).
     pub(super) fn schedule_deferred_kill(&mut self, worker: &Worker, ctx: &mut SimContext) {
-        let at = if self.identity.version.at_least(36) && !worker.failed {
+        let at = if self.options.version.at_least(36) && !worker.failed {
             ctx.now + latency::between(ctx.rng, 3, 12)
         } else {
             self.pods.next_relist(ctx.now)
@@ -240,7 +240,7 @@ impl Kubelet {
     /// (`MinBackoffExpiration`).
     fn retry_after(&self, worker: &Worker, now: SimTime) -> Duration {
         const USUAL: Duration = Duration::from_secs(10);
-        if !self.identity.version.at_least(35) {
+        if !self.options.version.at_least(35) {
             return USUAL;
         }
         let runtime = self.pods.runtime.pods.get(&worker.manifest.uid);
@@ -274,7 +274,7 @@ impl Kubelet {
     /// Caches a status, and sends it if it has changed.
     pub(super) fn keep_status(&mut self, worker: &mut Worker, mut status: PodStatus, ctx: &mut SimContext) {
         let host = String::new();
-        status::defective::apply(&self.identity.options.defects, worker, &mut status);
+        status::defective::apply(&self.options.defects, worker, &mut status);
         if !self.view(worker, &host, ctx).keep(&mut status) {
             return;
         }
@@ -297,7 +297,7 @@ impl Kubelet {
     pub(super) fn report(&mut self, pod: &str, ctx: &mut SimContext) {
         let Some(worker) = self.pods.workers.get_mut(pod) else { return };
         worker.reporting = false;
-        let defects = &self.identity.options.defects;
+        let defects = &self.options.defects;
         let exists = status::report(worker, defects, ctx);
         let deletes = worker.ends_with_deletion(defects);
         if exists && worker.stage == Stage::Finished && deletes {

@@ -3,10 +3,10 @@ use std::time::Duration;
 use evictlab_rules::KubeletVersion;
 use serde_json::{Value, json};
 
-use super::logs::LogAnswer;
 use super::*;
+use crate::apiserver::Status;
 use crate::kubelet::Kubelet;
-use crate::machine::{MachineEvent, Signal};
+use crate::machine::{MachineEvent, SIGKILL};
 use crate::options::{ClusterOptions, NodeOptions};
 use crate::resource::{Kind, ObjectExt};
 use crate::sim::SimTime;
@@ -88,7 +88,7 @@ impl Lab {
             let node = nodes.get_mut("n1").unwrap();
             let running = node.kubelet.pods.running(pod);
             let id = running.into_iter().find(|running| running.name == name).unwrap().id;
-            node.machine.signal(&id, Signal::Kill, ctx.now);
+            node.machine.signal(&id, SIGKILL, ctx.now);
             for mut event in node.machine.run(ctx.now) {
                 if let MachineEvent::ContainerExited { container, code, .. } = &mut event
                     && *container == id
@@ -117,7 +117,7 @@ impl Lab {
         self.get(name).unwrap()["status"].clone()
     }
 
-    fn log(&mut self, pod: &str, container: &str, options: PodLogOptions) -> LogAnswer {
+    fn log(&mut self, pod: &str, container: &str, options: PodLogOptions) -> Result<String, Status> {
         self.simulation.with(|_, nodes, ctx| {
             let node = &nodes["n1"];
             let path = LogPath { namespace: "default", pod, container };

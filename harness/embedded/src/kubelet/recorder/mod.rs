@@ -4,11 +4,10 @@
 //! about one object dropped. The remaining events are sent one after another; faults of the script
 //! can affect each of them.
 
-mod correlate;
-mod lru_cache;
 mod record;
 mod state;
 #[cfg(test)]
 mod tests;
 
+pub(super) use state::PendingEvent;
 pub(crate) use state::{EventObject, Recorder};

@@ -5,13 +5,12 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::ObjectReference;
 use rand::RngExt;
 
-use super::correlate::Correlation;
 use super::state::{EventObject, PendingEvent};
-use crate::apiserver::{accepts_events, count_event, create_event};
+use crate::apiserver::store_event;
 use crate::context::SimContext;
 use crate::defect::Defect;
 use crate::fault::EventDelivery;
-use crate::kubelet::event::{KubeletEvent, RecorderEvent};
+use crate::kubelet::event::KubeletEvent;
 use crate::kubelet::state::Kubelet;
 use crate::resource::{Event, EventBody, ObjectExt};
 use crate::sim::SimTime;
@@ -47,37 +46,35 @@ impl Kubelet {
             event.first_timestamp = Some(moment.clone());
             event.last_timestamp = Some(moment);
         }
-        let spam_key_has_type = self.identity.version.at_least(32);
+        let spam_key_has_type = self.options.version.at_least(32);
         let correlator = &mut self.recorder.correlator;
-        let pending = match correlator.correlate(event, ctx.now, ctx.epoch(), spam_key_has_type) {
-            Correlation::Dropped => return,
-            Correlation::New(event) => PendingEvent { event, updates_existing: false, faults_applied: false },
-            Correlation::Counted(event) => {
-                PendingEvent { event, updates_existing: true, faults_applied: false }
-            }
-        };
+        let correlated = correlator.correlate(event, ctx.now, ctx.epoch(), spam_key_has_type);
+        let Some(correlated) = correlated else { return };
         let latency = Duration::from_micros(ctx.rng.random_range(1_500..8_000));
         let at = self.recorder.last_delivery.max(ctx.now) + latency;
         self.recorder.last_delivery = at;
-        self.send_at(at + late, pending, ctx);
+        self.send_at(at + late, PendingEvent { correlated, pid: self.pid, faults_applied: false }, ctx);
     }
 
-    pub(in crate::kubelet) fn handle_recorder_event(&mut self, event: RecorderEvent, ctx: &mut SimContext) {
-        let RecorderEvent::Send(id) = event;
-        let Some(mut pending) = self.recorder.pending.remove(&id) else { return };
-        let namespace = pending.event.metadata.namespace.clone();
+    /// Delivers an event.
+    pub(in crate::kubelet) fn deliver_event(&mut self, mut pending: PendingEvent, ctx: &mut SimContext) {
+        if pending.pid != self.pid {
+            return;
+        }
         if !pending.faults_applied {
             // Fault scripts use an empty namespace for nodes.
-            let involved = &pending.event.involved_object;
-            let object_namespace = if involved.kind.as_deref() == Some("Node") { "" } else { &namespace };
-            match ctx.faults.deliver_event(object_namespace, &pending.event.reason) {
+            let event = &pending.correlated.event;
+            let involved = &event.involved_object;
+            let is_node = involved.kind.as_deref() == Some("Node");
+            let namespace = if is_node { "" } else { &event.metadata.namespace };
+            match ctx.faults.deliver_event(namespace, &event.reason) {
                 EventDelivery::Delivered => {}
                 EventDelivery::Lost => return,
                 EventDelivery::Duplicated => {
                     let mut double = pending.clone();
                     double.faults_applied = true;
-                    double.updates_existing = false;
-                    double.event.metadata.name = self.event_name(involved, ctx);
+                    double.correlated.is_repeated = false;
+                    double.correlated.event.metadata.name = self.event_name(involved, ctx);
                     self.send_at(ctx.now + Duration::from_millis(1), double, ctx);
                 }
                 EventDelivery::Delayed(by) => {
@@ -87,31 +84,20 @@ impl Kubelet {
                 }
             }
         }
-        // The API server rejects events in a namespace that is terminating or missing; the kubelet
-        // does not retry.
-        let event = pending.event;
-        if !accepts_events(ctx, &namespace) || event.metadata.name.len() > LONGEST_NAME {
-            return;
-        }
-        if !(pending.updates_existing && count_event(ctx, &event)) {
-            // A name conflict drops the event, as in the kubelet.
-            let _is_created = create_event(ctx, &event);
+        if pending.correlated.event.metadata.name.len() <= LONGEST_NAME {
+            store_event(ctx, &pending.correlated);
         }
     }
 
     fn send_at(&mut self, at: SimTime, pending: PendingEvent, ctx: &mut SimContext) {
-        self.recorder.last_pending_id += 1;
-        let id = self.recorder.last_pending_id;
-        self.recorder.pending.insert(id, pending);
-        let event = KubeletEvent::Recorder(RecorderEvent::Send(id));
-        self.schedule(at, event, ctx);
+        self.schedule(at, KubeletEvent::Recorder(Box::new(pending)), ctx);
     }
 
     fn event(&mut self, about: EventObject, body: EventBody, ctx: &mut SimContext) -> Event {
         let object = self.reference(about);
         let name = self.event_name(&object, ctx);
         let now = ctx.epoch().meta_time(ctx.now);
-        let mut event = Event::new(object, body).with_count("kubelet", Some(&self.identity.node), now);
+        let mut event = Event::new(object, body).with_count("kubelet", Some(&self.options.name), now);
         event.metadata.name = name;
         event
     }
@@ -120,8 +106,8 @@ impl Kubelet {
     /// the node name as uid; since 1.35 it has the API version and no uid (pkg/kubelet/kubelet.go,
     /// nodeRef).
     fn reference(&self, about: EventObject) -> ObjectReference {
-        let node = || Some(self.identity.node.clone());
-        let newer = self.identity.version.at_least(35);
+        let node = || Some(self.options.name.clone());
+        let newer = self.options.version.at_least(35);
         match about {
             EventObject::Node => ObjectReference {
                 api_version: newer.then(|| "v1".to_owned()),
@@ -150,6 +136,6 @@ impl Kubelet {
     fn event_name(&mut self, object: &ObjectReference, ctx: &mut SimContext) -> String {
         let nanos = ctx.epoch().at(ctx.now).as_nanosecond() + i128::from(ctx.rng.random_range(0..1000_u16));
         let name = self.recorder.names.next_name(object, nanos);
-        if name.len() > LONGEST_NAME && self.identity.version.at_least(33) { ctx.store.uid() } else { name }
+        if name.len() > LONGEST_NAME && self.options.version.at_least(33) { ctx.store.uid() } else { name }
     }
 }

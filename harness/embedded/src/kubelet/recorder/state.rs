@@ -3,13 +3,10 @@
 //! The kubelet contains this state, so this file cannot import the kubelet. `record.rs` does, and
 //! has the operations.
 
-use std::collections::BTreeMap;
-
 use serde_json::Value;
 
-use super::correlate::Correlator;
-use crate::resource::Event;
 use crate::resource::event::EventNames;
+use crate::resource::{CorrelatedEvent, Correlator};
 use crate::sim::SimTime;
 
 /// Object of an event.
@@ -22,11 +19,11 @@ pub(crate) enum EventObject<'a> {
 }
 
 /// Event that waits for its delivery.
-#[derive(Clone, Debug)]
-pub(super) struct PendingEvent {
-    pub(super) event: Event,
-    /// True if the event increases the count of an existing one.
-    pub(super) updates_existing: bool,
+#[derive(Clone, Debug, PartialEq)]
+pub(in crate::kubelet) struct PendingEvent {
+    pub(super) correlated: CorrelatedEvent,
+    /// Process ID of the kubelet. A kubelet that ends loses the event.
+    pub(super) pid: u64,
     /// True if faults of the script were already applied.
     pub(super) faults_applied: bool,
 }
@@ -35,11 +32,6 @@ pub(super) struct PendingEvent {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Recorder {
     pub(super) correlator: Correlator,
-    /// Events that wait for their delivery, by the ID in
-    /// [`RecorderEvent::Send`](crate::kubelet::event::RecorderEvent::Send).
-    pub(super) pending: BTreeMap<u64, PendingEvent>,
-    /// Highest ID of a pending event so far.
-    pub(super) last_pending_id: u64,
     /// Time at which the last event is delivered; events are sent one after another.
     pub(super) last_delivery: SimTime,
     pub(super) names: EventNames,

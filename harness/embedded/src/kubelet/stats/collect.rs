@@ -22,7 +22,7 @@ const STALE: Duration = Duration::from_secs(30);
 const LAYERS: Duration = Duration::from_secs(10);
 
 impl Kubelet {
-    pub(in crate::kubelet) fn stats_start(&mut self, _machine: &mut Machine, ctx: &mut SimContext) {
+    pub(in crate::kubelet) fn stats_start(&mut self, ctx: &mut SimContext) {
         let begin = ctx.now + WARM_UP;
         self.stats.begin_due = Some(begin);
         self.stats_at(begin, StatsEvent::Begin, ctx);

@@ -126,9 +126,9 @@ impl<'a> SummaryBuilder<'a> {
             FsLayout::SplitImagefs => self.fs(time, stats.filesystem.used),
             FsLayout::Single | FsLayout::DedicatedImagefs => image_fs.clone(),
         };
-        let container_fs = self.kubelet.identity.version.at_least(29).then_some(container_fs);
+        let container_fs = self.kubelet.options.version.at_least(29).then_some(container_fs);
         NodeStats {
-            node_name: self.kubelet.identity.node.clone(),
+            node_name: self.kubelet.options.name.clone(),
             system_containers: self.system(),
             start_time: Some(self.date(SimTime::ZERO)),
             cpu: Some(self.cpu(group, root)),
@@ -170,7 +170,7 @@ impl<'a> SummaryBuilder<'a> {
         };
         // Since 1.37 (`adjustForHugePages` of `pkg/kubelet/server/stats/summary.go`,
         // kubernetes/kubernetes#138127).
-        let version = &self.kubelet.identity.version;
+        let version = &self.kubelet.options.version;
         let is_aware = if self.kubelet.config.settings.gates.huge_pages_are_unavailable {
             !self.kubelet.has(Defect::SummaryCountsHugePages)
         } else {
@@ -188,7 +188,7 @@ impl<'a> SummaryBuilder<'a> {
         let mut all = Vec::with_capacity(2);
         let (root_group, root) = self.root;
         // containerd, which is a part of the memory that the node uses without pods.
-        let usage = self.kubelet.identity.options.memory_used / 2;
+        let usage = self.kubelet.options.memory_used / 2;
         let runtime = Measured {
             memory: MemoryUse { usage, working_set: usage, rss: usage / 3 },
             cpu: Duration::ZERO,
@@ -243,7 +243,7 @@ impl<'a> SummaryBuilder<'a> {
         };
         let count = match () {
             () if self.is_from_runtime => Some(self.machine.processes(&group)),
-            () if self.kubelet.identity.version.at_least(31) => count,
+            () if self.kubelet.options.version.at_least(31) => count,
             () => measured.map(|_| 0),
         };
         let volume = self.volumes(&metadata.uid);
@@ -319,10 +319,7 @@ impl<'a> SummaryBuilder<'a> {
                 self.machine.log_use(id)
             }
         };
-        self.kubelet.pods.attempts(uid, name).map(used).fold(DiskUse::default(), |sum, log| DiskUse {
-            bytes: sum.bytes + log.bytes,
-            inodes: sum.inodes + log.inodes,
-        })
+        self.kubelet.pods.attempts(uid, name).map(used).sum()
     }
 
     /// Returns the runtime's statistics of a pod or container, which are always current; since 1.34
@@ -332,7 +329,7 @@ impl<'a> SummaryBuilder<'a> {
         let used = self.machine.memory(group).unwrap_or_default();
         let nanos = u64::try_from(self.machine.cpu(group).as_nanos()).unwrap_or(u64::MAX);
         let cpu = CpuStats { time, usage_nano_cores: Some(0), usage_core_nano_seconds: Some(nanos) };
-        let more = self.kubelet.identity.version.at_least(34);
+        let more = self.kubelet.options.version.at_least(34);
         let left = limit.map_or(0, |limit| limit.saturating_sub(used.working_set));
         let memory = MemoryStats {
             time,
@@ -376,7 +373,10 @@ impl<'a> SummaryBuilder<'a> {
         let time = self.date(measured.at);
         let volume = |volume: &VolumeUse| {
             let fs = match volume.memory {
-                Some(size) => memory_fs(size, time, volume.used),
+                Some(size) => {
+                    let capacity = DiskUse { bytes: size, inodes: size / 4096 };
+                    fs_stats(Filesystem { capacity, used: volume.used }, time, volume.used)
+                }
                 None => self.fs(time, volume.used),
             };
             VolumeStats { fs, name: volume.name.clone() }
@@ -391,11 +391,8 @@ impl<'a> SummaryBuilder<'a> {
         let parts = parts.map(|fs| DiskUse { bytes: amount(fs.used_bytes), inodes: amount(fs.inodes_used) });
         let measured = self.kubelet.stats.volumes.get(uid);
         let volumes = measured.iter().flat_map(|measured| &measured.all).filter(|volume| volume.ephemeral);
-        let used = parts.chain(volumes.map(|volume| volume.used)).fold(ETC_HOSTS, |sum, part| DiskUse {
-            bytes: sum.bytes + part.bytes,
-            inodes: sum.inodes + part.inodes,
-        });
-        self.fs(self.date(self.now), used)
+        let used: DiskUse = parts.chain(volumes.map(|volume| volume.used)).sum();
+        self.fs(self.date(self.now), used + ETC_HOSTS)
     }
 
     fn cpu(&self, group: &Group, last: Measured) -> CpuStats {
@@ -420,13 +417,13 @@ impl<'a> SummaryBuilder<'a> {
 
     /// Returns statistics of a part of nodefs.
     fn fs(&self, time: Timestamp, used: DiskUse) -> FsStats {
-        Self::part_of(self.kubelet.stats.filesystem, time, used)
+        fs_stats(self.kubelet.stats.filesystem, time, used)
     }
 
     /// Returns statistics of a part of the file system of images.
     fn images_fs(&self, time: Timestamp, used: DiskUse) -> FsStats {
         let stats = &self.kubelet.stats;
-        Self::part_of(stats.images_filesystem.unwrap_or(stats.filesystem), time, used)
+        fs_stats(stats.images_filesystem.unwrap_or(stats.filesystem), time, used)
     }
 
     /// Returns statistics of a part of the file system of writable layers.
@@ -436,37 +433,19 @@ impl<'a> SummaryBuilder<'a> {
             FsLayout::Single | FsLayout::DedicatedImagefs => self.images_fs(time, used),
         }
     }
-
-    /// Returns statistics of a part of a file system. Capacity and free space are from the node's
-    /// last measurement.
-    fn part_of(whole: Filesystem, time: Timestamp, used: DiskUse) -> FsStats {
-        let Filesystem { capacity, used: all } = whole;
-        let free = DiskUse {
-            bytes: capacity.bytes.saturating_sub(all.bytes),
-            inodes: capacity.inodes.saturating_sub(all.inodes),
-        };
-        fs_stats(time, capacity, free, used)
-    }
 }
 
-/// Returns statistics of a tmpfs of `size` bytes.
-fn memory_fs(size: u64, time: Timestamp, used: DiskUse) -> FsStats {
-    let capacity = DiskUse { bytes: size, inodes: size / 4096 };
-    let free = DiskUse {
-        bytes: capacity.bytes.saturating_sub(used.bytes),
-        inodes: capacity.inodes.saturating_sub(used.inodes),
-    };
-    fs_stats(time, capacity, free, used)
-}
-
-fn fs_stats(time: Timestamp, capacity: DiskUse, free: DiskUse, used: DiskUse) -> FsStats {
+/// Returns statistics of a part of a file system. Capacity and free space are those of the whole
+/// file system.
+fn fs_stats(whole: Filesystem, time: Timestamp, used: DiskUse) -> FsStats {
+    let free = whole.capacity.saturating_sub(whole.used);
     FsStats {
         time: Some(time),
         available_bytes: Some(signed(free.bytes)),
-        capacity_bytes: Some(signed(capacity.bytes)),
+        capacity_bytes: Some(signed(whole.capacity.bytes)),
         used_bytes: Some(signed(used.bytes)),
         inodes_free: Some(signed(free.inodes)),
-        inodes: Some(signed(capacity.inodes)),
+        inodes: Some(signed(whole.capacity.inodes)),
         inodes_used: Some(signed(used.inodes)),
     }
 }

@@ -18,7 +18,7 @@ const RENEW_INTERVAL: f64 = 0.25;
 
 impl Kubelet {
     pub(super) fn renew_lease(&mut self, ctx: &mut SimContext) {
-        let name = self.identity.node.clone();
+        let name = self.options.name.clone();
         let now = Some(ctx.epoch().micro_time(ctx.now));
         let seconds = self.config.settings.lease_seconds;
         let renewed = ctx.store.update(Kind::Lease, NAMESPACE, &name, |lease| {

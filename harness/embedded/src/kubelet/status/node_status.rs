@@ -1,6 +1,7 @@
 //! State of the updates of the node status.
 
-use crate::kubelet::identity::Identity;
+use evictlab_rules::KubeletVersion;
+
 use crate::kubelet::images::Images;
 use crate::sim::SimTime;
 
@@ -23,7 +24,7 @@ pub(crate) struct NodeStatusUpdates {
 
 impl NodeStatusUpdates {
     /// Returns the state before the first update.
-    pub(crate) fn new(identity: &Identity) -> Self {
-        Self { images: Images::of_kind_node(&identity.version), ..Self::default() }
+    pub(crate) fn new(version: &KubeletVersion) -> Self {
+        Self { images: Images::of_kind_node(version), ..Self::default() }
     }
 }

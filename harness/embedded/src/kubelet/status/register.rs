@@ -16,14 +16,14 @@ impl Kubelet {
     /// resets extended resources to 0: without a device plugin checkpoint the kubelet treats the
     /// node as new (`reconcileExtendedResource`).
     pub(super) fn register(&mut self, ctx: &mut SimContext) {
-        let name = self.identity.node.clone();
+        let name = self.options.name.clone();
         let labels = self.labels();
         let known = ctx.store.update(Kind::Node, "", &name, |node| {
             node.metadata_mut().change("labels", |known: &mut BTreeMap<String, String>| {
                 known.extend(labels.clone());
             });
             let status = node.status_mut();
-            status["nodeInfo"].write("kubeletVersion", self.identity.version.to_string());
+            status["nodeInfo"].write("kubeletVersion", self.options.version.to_string());
             let capacity: ResourceList = status.read("capacity");
             let reset = extended(&capacity).map(|(name, _)| (name.to_owned(), "0".to_owned()));
             let reset: ResourceList = reset.collect();
@@ -72,15 +72,15 @@ impl Kubelet {
             ("beta.kubernetes.io/arch", "amd64"),
             ("beta.kubernetes.io/os", "linux"),
             ("kubernetes.io/arch", "amd64"),
-            ("kubernetes.io/hostname", &self.identity.node),
+            ("kubernetes.io/hostname", &self.options.name),
             ("kubernetes.io/os", "linux"),
         ];
         let own = own.into_iter().map(|(label, value)| (label.to_owned(), value.to_owned()));
-        own.chain(self.identity.options.labels.clone()).collect()
+        own.chain(self.options.labels.clone()).collect()
     }
 
     fn node_info(&self, ctx: &mut SimContext) -> NodeSystemInfo {
-        let version = self.identity.version.to_string();
+        let version = self.options.version.to_string();
         NodeSystemInfo {
             machine_id: ctx.store.uid().replace('-', ""),
             system_uuid: ctx.store.uid(),
@@ -89,7 +89,7 @@ impl Kubelet {
             os_image: "evictlab embedded".to_owned(),
             container_runtime_version: "containerd://2.1.1".to_owned(),
             // Deprecated; empty since 1.33 (KEP-4004).
-            kube_proxy_version: if self.identity.version.at_least(33) {
+            kube_proxy_version: if self.options.version.at_least(33) {
                 String::new()
             } else {
                 version.clone()

@@ -74,9 +74,9 @@ impl Kubelet {
 
     /// Writes the status if it has changed or its report is due (`tryUpdateNodeStatus`).
     fn update_status(&mut self, ctx: &mut SimContext) {
-        let name = self.identity.node.clone();
+        let name = self.options.name.clone();
         let now = ctx.epoch().meta_time(ctx.now);
-        let mut conditions = conditions::pressure(self.conditions(), &self.identity.options.defects);
+        let mut conditions = conditions::pressure(self.conditions(), &self.options.defects);
         conditions.push(conditions::ready());
         if let Some(node) = ctx.store.get(Kind::Node, "", &name).cloned() {
             let status = node.status();
@@ -144,14 +144,14 @@ impl Kubelet {
         if is_missing {
             return;
         }
-        let message = format!("Node {} status is now: {}", self.identity.node, condition.event);
+        let message = format!("Node {} status is now: {}", self.options.name, condition.event);
         self.record_event(EventObject::Node, EventBody::normal(condition.event, &message), ctx);
     }
 
     /// Returns the kubelet's warning about cgroup v1, since 1.31; reworded in 1.34 and 1.35
     /// (`warnCgroupV1Usage`).
     fn cgroup_warning(&self) -> Option<&'static str> {
-        let version = &self.identity.version;
+        let version = &self.options.version;
         let warning = match () {
             () if version.at_least(35) => {
                 "cgroup v1 detected. cgroup v1 support is deprecated and will be removed in a future release. Please \
@@ -163,7 +163,7 @@ impl Kubelet {
             }
             () => "Cgroup v1 support is in maintenance mode, please migrate to Cgroup v2.",
         };
-        (self.identity.cgroup == CgroupVersion::V1 && version.at_least(31)).then_some(warning)
+        (self.options.cgroup == CgroupVersion::V1 && version.at_least(31)).then_some(warning)
     }
 
     pub(in crate::kubelet) fn status_at(&mut self, time: SimTime, event: StatusEvent, ctx: &mut SimContext) {
@@ -175,11 +175,11 @@ impl Kubelet {
     pub(super) fn node_resources(&self, known: &ResourceList) -> (ResourceList, ResourceList) {
         let settings = &self.config.settings;
         let bytes = |bytes: u64| Quantity::from_bytes(i64::try_from(bytes).unwrap_or(i64::MAX));
-        let options = &self.identity.options;
+        let options = &self.options;
         let cpus = Quantity::from_count(i64::from(options.cpus));
         // Decimal units since 1.37 (`EphemeralStorageCapacityFromFsInfo` of
         // `pkg/kubelet/cadvisor/util.go`, kubernetes/kubernetes#137652).
-        let disk = if self.identity.version.at_least(37) {
+        let disk = if self.options.version.at_least(37) {
             Quantity::from_count(bytes(options.disk).value())
         } else {
             bytes(options.disk)

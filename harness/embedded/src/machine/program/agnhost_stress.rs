@@ -5,11 +5,10 @@ use std::time::Duration;
 use evictlab_stress::agnhost::StressOptions;
 
 use crate::machine::calibration;
-use crate::machine::descriptors::STDERR;
 use crate::machine::ids::Pid;
 use crate::machine::kernel::{Kernel, Program};
-use crate::machine::signal::{SIGHUP, SIGINT, SIGTERM, SignalNumber};
-use crate::machine::step::{Footprint, SignalAction, StepOutcome};
+use crate::machine::open_file::STDERR;
+use crate::machine::step::{Footprint, SIGHUP, SIGINT, SIGTERM, SignalAction, SignalNumber, StepOutcome};
 use crate::sim::SimTime;
 
 /// The shortest interval in which small steps are counted.

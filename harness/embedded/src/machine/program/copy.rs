@@ -6,13 +6,11 @@ use evictlab_rules::quantity::KIB;
 
 use crate::machine::calibration;
 use crate::machine::data::Data;
-use crate::machine::descriptors::{STDERR, STDIN, STDOUT};
 use crate::machine::errno::Errno;
 use crate::machine::ids::{OpenFileId, Pid};
 use crate::machine::kernel::{Kernel, Program};
-use crate::machine::open_file::ReadOutcome;
+use crate::machine::open_file::{STDERR, STDIN, STDOUT};
 use crate::machine::paths::OpenMode;
-use crate::machine::signal::SIGPIPE;
 use crate::machine::step::{StepOutcome, slice};
 use crate::sim::SimTime;
 
@@ -49,8 +47,6 @@ pub(super) struct CopyProgram {
     pub(super) prints_report: bool,
     started_at: Option<SimTime>,
     current: Option<Source>,
-    /// Data that a pipe had no room for.
-    pending: Option<Data>,
     copied: u64,
     code: i32,
 }
@@ -67,7 +63,6 @@ impl CopyProgram {
             prints_report: false,
             started_at: None,
             current: None,
-            pending: None,
             copied: 0,
             code: 0,
         }
@@ -94,33 +89,22 @@ impl CopyProgram {
                 return Ok(StepOutcome::Exit(1));
             }
         }
-        if let Some(data) = self.pending.take() {
-            return self.write(data, kernel.now, pid, kernel);
-        }
         if self.limit == Some(0) || (self.current.is_none() && !self.open_next(pid, kernel)) {
             return Ok(self.finish(pid, kernel));
         }
         let Some(input) = self.input(pid, kernel) else { return Ok(self.finish(pid, kernel)) };
         let rate = self.rate(input, pid, kernel);
         let (most, _) = slice(self.limit.unwrap_or(u64::MAX), rate);
-        let data = match kernel.read(pid, input, most)? {
-            ReadOutcome::Data(data) => data,
-            ReadOutcome::Blocked => return Ok(StepOutcome::Wait),
-            ReadOutcome::End => {
-                self.current = None;
-                return Ok(StepOutcome::RunAt(kernel.now + calibration::SYSCALL));
-            }
+        let Some(data) = kernel.read(pid, input, most)? else {
+            self.current = None;
+            return Ok(StepOutcome::RunAt(kernel.now + calibration::SYSCALL));
         };
-        let data = match &mut self.limit {
-            None => data,
-            Some(left) => {
-                let (data, _) = data.split(*left);
-                *left -= data.len();
-                data
-            }
-        };
+        if let Some(left) = &mut self.limit {
+            *left -= data.len();
+        }
         let done = kernel.run_on_cpu(pid, kernel.now, calibration::at_rate(data.len(), rate));
-        self.write(data, done, pid, kernel)
+        self.write(data, pid, kernel)?;
+        Ok(StepOutcome::RunAt(done))
     }
 
     /// Allocates the buffer and opens the sink; prints why and returns `false` if that fails.
@@ -150,14 +134,8 @@ impl CopyProgram {
         u64::try_from(u128::from(block) * 1_000_000 / time.as_micros()).unwrap_or(rate).max(1)
     }
 
-    /// Writes data; runs again at `next`, or when a full pipe has room.
-    fn write(
-        &mut self,
-        data: Data,
-        next: SimTime,
-        pid: Pid,
-        kernel: &mut Kernel,
-    ) -> Result<StepOutcome, Errno> {
+    /// Writes data, and counts what was written, also to a disk that is full then.
+    fn write(&mut self, data: Data, pid: Pid, kernel: &mut Kernel) -> Result<(), Errno> {
         let len = data.len();
         if let Some(output) = self.output(pid, kernel) {
             let before = kernel.position(output);
@@ -167,10 +145,10 @@ impl CopyProgram {
             {
                 self.copied += after.saturating_sub(before);
             }
-            self.pending = written?;
+            written?;
         }
-        self.copied += len - self.pending.as_ref().map_or(0, Data::len);
-        Ok(if self.pending.is_some() { StepOutcome::Wait } else { StepOutcome::RunAt(next) })
+        self.copied += len;
+        Ok(())
     }
 
     fn input(&self, pid: Pid, kernel: &Kernel) -> Option<OpenFileId> {
@@ -238,7 +216,6 @@ impl Program for CopyProgram {
         match self.try_step(pid, kernel) {
             Ok(outcome) => outcome,
             Err(Errno::Killed) => StepOutcome::Wait,
-            Err(Errno::BrokenPipe) => StepOutcome::Exit(128 + i32::from(SIGPIPE)),
             Err(error) => {
                 let error = error.text();
                 let text = match &self.sink {

@@ -11,14 +11,12 @@ use evictlab_stress::{
 use super::idle::Idle;
 use crate::machine::calibration;
 use crate::machine::data::Data;
-use crate::machine::descriptors::{STDERR, STDOUT};
 use crate::machine::errno::Errno;
 use crate::machine::ids::Pid;
 use crate::machine::kernel::{Kernel, Program};
-use crate::machine::open_file::Target;
+use crate::machine::open_file::{STDERR, STDOUT, Target};
 use crate::machine::paths::OpenMode;
-use crate::machine::signal::{SIGINT, SIGTERM, SignalNumber};
-use crate::machine::step::{Footprint, SignalAction, StepOutcome, slice};
+use crate::machine::step::{Footprint, SIGINT, SIGTERM, SignalAction, SignalNumber, StepOutcome, slice};
 use crate::sim::SimTime;
 
 /// The descriptor of the file that the program writes.

@@ -1,11 +1,10 @@
 //! Programs that only wait.
 
 use crate::machine::calibration;
-use crate::machine::descriptors::{STDERR, STDOUT};
 use crate::machine::ids::Pid;
 use crate::machine::kernel::{Kernel, Program};
-use crate::machine::signal::{SIGINT, SIGTERM, SignalNumber};
-use crate::machine::step::{Footprint, SignalAction, StepOutcome};
+use crate::machine::open_file::{STDERR, STDOUT};
+use crate::machine::step::{Footprint, SIGINT, SIGTERM, SignalAction, SignalNumber, StepOutcome};
 
 /// A program that waits for a signal.
 pub(super) enum Idle {

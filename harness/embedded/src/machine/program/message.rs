@@ -1,8 +1,8 @@
 //! A program that only prints a text.
 
-use crate::machine::descriptors::{STDERR, STDOUT};
 use crate::machine::ids::Pid;
 use crate::machine::kernel::{Kernel, Program};
+use crate::machine::open_file::{STDERR, STDOUT};
 use crate::machine::step::StepOutcome;
 use crate::machine::types::OutputStream;
 

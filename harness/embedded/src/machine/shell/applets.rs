@@ -3,11 +3,10 @@
 
 use super::format::{echo, printf};
 use super::test_command::test;
-use crate::machine::descriptors::STDERR;
 use crate::machine::errno::Errno;
 use crate::machine::ids::Pid;
 use crate::machine::kernel::Kernel;
-use crate::machine::open_file::Target;
+use crate::machine::open_file::{STDERR, Target};
 use crate::machine::paths::{Location, OpenMode};
 use crate::machine::size::parse_size;
 

@@ -2,6 +2,8 @@
 
 use super::error::ShellError;
 use super::interpreter::{Shell, Wait};
+use crate::machine::ids::Pid;
+use crate::machine::kernel::Kernel;
 use crate::machine::step::StepOutcome;
 
 /// Returns whether `name` is a builtin.
@@ -11,7 +13,12 @@ pub(super) fn is_builtin(name: &str) -> bool {
 
 impl Shell {
     /// Executes a builtin.
-    pub(super) fn builtin(&mut self, words: &[String]) -> Result<Option<StepOutcome>, ShellError> {
+    pub(super) fn builtin(
+        &mut self,
+        words: &[String],
+        pid: Pid,
+        kernel: &mut Kernel,
+    ) -> Result<Option<StepOutcome>, ShellError> {
         let (name, arguments) = (words[0].as_str(), &words[1..]);
         match name {
             "exit" => {
@@ -35,8 +42,7 @@ impl Shell {
                     return Err(ShellError::Unsupported("an option of `read`"));
                 }
                 let names: Vec<String> = names.cloned().collect();
-                self.status = 0;
-                self.wait = Wait::Line(if names.is_empty() { vec!["REPLY".to_owned()] } else { names });
+                self.read_line(if names.is_empty() { vec!["REPLY".to_owned()] } else { names }, pid, kernel);
             }
             _ => {}
         }

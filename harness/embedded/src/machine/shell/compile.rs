@@ -9,7 +9,7 @@ use brush_parser::{Parser, ParserOptions, SourceInfo};
 
 use super::error::ShellError;
 use super::script::{Assignment, Command, Op, Redirect, RedirectTarget, Script, Word};
-use crate::machine::descriptors::MAX_DESCRIPTORS;
+use crate::machine::open_file::MAX_DESCRIPTORS;
 use crate::machine::paths::OpenMode;
 
 /// Returns how brush-parser reads a script.
@@ -55,7 +55,6 @@ impl Compiler {
             | Op::Background { end: target }
             | Op::Subshell { end: target }
             | Op::Capture { end: target, .. }
-            | Op::Pipeline { end: target, .. }
             | Op::Redirect { end: target, .. }
             | Op::NextItem { done: target, .. } => *target = here,
             _ => {}
@@ -107,21 +106,9 @@ impl Compiler {
             return Err(ShellError::Unsupported("`!`"));
         }
         match pipeline.seq.as_slice() {
-            [command] => self.command(command)?,
-            commands => {
-                let start = self.emit(Op::Pipeline { stages: Vec::new(), end: 0 });
-                for command in commands {
-                    let stage = self.ops.len();
-                    if let Op::Pipeline { stages, .. } = &mut self.ops[start] {
-                        stages.push(stage);
-                    }
-                    self.command(command)?;
-                    self.ops.push(Op::Exit);
-                }
-                self.patch(start);
-            }
+            [command] => self.command(command),
+            _ => Err(ShellError::Unsupported("a pipeline")),
         }
-        Ok(())
     }
 
     fn command(&mut self, command: &AstCommand) -> Result<(), ShellError> {

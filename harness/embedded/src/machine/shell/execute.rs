@@ -3,15 +3,13 @@
 use std::sync::Arc;
 
 use super::error::ShellError;
-use super::interpreter::{CAPTURE_INPUT, Child, Frame, Shell, Wait};
+use super::interpreter::{Child, Frame, Shell, Wait};
 use super::script::{Command, Op};
 use super::{applets, builtins};
 use crate::machine::calibration;
-use crate::machine::data::Data;
-use crate::machine::descriptors::{STDERR, STDIN, STDOUT};
 use crate::machine::ids::Pid;
 use crate::machine::kernel::Kernel;
-use crate::machine::open_file::Target;
+use crate::machine::open_file::{STDERR, STDIN, STDOUT, Target};
 use crate::machine::step::StepOutcome;
 
 impl Shell {
@@ -45,10 +43,6 @@ impl Shell {
                 self.wait_for(vec![child]);
             }
             Op::Capture { slot, end } => self.start_capture(index + 1, *slot, *end, pid, kernel)?,
-            Op::Pipeline { stages, end } => {
-                self.position.index = *end;
-                self.start_pipeline(stages, pid, kernel)?;
-            }
             Op::Exit => return Ok(Some(StepOutcome::Exit(self.status))),
             Op::Redirect { redirects, end } => match self.redirect(redirects, pid, kernel)? {
                 Some(saved) => self.frames.push(Frame::Redirect(saved)),
@@ -110,41 +104,13 @@ impl Shell {
         kernel: &mut Kernel,
     ) -> Result<(), ShellError> {
         let mut descriptors = Self::inherited_descriptors(pid, kernel);
-        let (reader, writer) = kernel.create_pipe();
+        let (pipe, writer) = kernel.create_pipe(pid);
         descriptors[STDOUT] = Some(writer);
         let child = self.fork(start, descriptors, pid, kernel);
         kernel.close(writer);
-        kernel.set_descriptor(pid, CAPTURE_INPUT, Some(reader));
-        self.wait = Wait::Capture { child: Child::running(child?), slot, output: Vec::new(), at_end: false };
+        let child = Child::running(child?);
+        self.wait = Wait::Capture { child, pipe, slot, output: Vec::new(), at_end: false };
         self.position.index = end;
-        Ok(())
-    }
-
-    fn start_pipeline(&mut self, stages: &[usize], pid: Pid, kernel: &mut Kernel) -> Result<(), ShellError> {
-        let mut children = Vec::new();
-        let mut input = None;
-        for (at, stage) in stages.iter().enumerate() {
-            let mut descriptors = Self::inherited_descriptors(pid, kernel);
-            if let Some(input) = input {
-                descriptors[STDIN] = Some(input);
-            }
-            let pipe = (at + 1 < stages.len()).then(|| kernel.create_pipe());
-            if let Some((_, writer)) = pipe {
-                descriptors[STDOUT] = Some(writer);
-            }
-            let child = self.fork(*stage, descriptors, pid, kernel);
-            for file in [input, pipe.map(|(_, writer)| writer)].into_iter().flatten() {
-                kernel.close(file);
-            }
-            input = pipe.map(|(reader, _)| reader);
-            if child.is_err()
-                && let Some(input) = input
-            {
-                kernel.close(input);
-            }
-            children.push(child?);
-        }
-        self.wait_for(children);
         Ok(())
     }
 
@@ -173,11 +139,7 @@ impl Shell {
         }
         let Some(saved) = self.redirect(&command.redirects, pid, kernel)? else { return Ok(None) };
         if builtins::is_builtin(name) {
-            let mut outcome = self.builtin(&words)?;
-            // `read` reads from a redirected input before the redirection ends.
-            if matches!(self.wait, Wait::Line(_)) && !saved.is_empty() {
-                outcome = self.resume(pid, kernel);
-            }
+            let outcome = self.builtin(&words, pid, kernel)?;
             self.restore(saved, pid, kernel);
             return Ok(outcome);
         }
@@ -189,11 +151,8 @@ impl Shell {
         }
         if let Some(result) = applets::run(&words, &self.name, pid, kernel) {
             self.status = result.status;
-            let outcome = if result.output.is_empty() {
-                None
-            } else {
-                self.write(STDOUT, Data::text(result.output), pid, kernel)
-            };
+            let outcome =
+                if result.output.is_empty() { None } else { self.write(result.output, pid, kernel) };
             self.restore(saved, pid, kernel);
             return Ok(outcome);
         }

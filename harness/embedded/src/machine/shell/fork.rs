@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use super::error::ShellError;
-use super::interpreter::{CAPTURE_INPUT, Child, PENDING_OUTPUT, Shell, Wait};
+use super::interpreter::{Child, Shell, Wait};
 use super::script::Position;
 use crate::machine::calibration;
-use crate::machine::descriptors::Descriptors;
 use crate::machine::errno::Errno;
 use crate::machine::ids::Pid;
 use crate::machine::kernel::Kernel;
+use crate::machine::open_file::Descriptors;
 use crate::machine::step::CommandLine;
 use crate::sim::SimTime;
 
@@ -35,11 +35,7 @@ impl Shell {
 
     /// Returns the descriptors that a child inherits.
     pub(super) fn inherited_descriptors(pid: Pid, kernel: &Kernel) -> Descriptors {
-        let mut descriptors =
-            kernel.processes.get(&pid).map(|process| process.descriptors).unwrap_or_default();
-        descriptors[CAPTURE_INPUT] = None;
-        descriptors[PENDING_OUTPUT] = None;
-        descriptors
+        kernel.processes.get(&pid).map(|process| process.descriptors).unwrap_or_default()
     }
 
     /// Returns a command line with the variables of this shell as its environment.

@@ -8,17 +8,10 @@ use super::compile::compile;
 use super::error::ShellError;
 use super::script::{Command, Op, Position, Script, Word};
 use crate::machine::calibration;
-use crate::machine::data::Data;
-use crate::machine::ids::{OpenFileId, Pid};
+use crate::machine::ids::{OpenFileId, Pid, PipeId};
 use crate::machine::kernel::{Kernel, Program};
-use crate::machine::signal::SignalNumber;
-use crate::machine::step::{Footprint, SignalAction, StepOutcome};
+use crate::machine::step::{Footprint, SignalAction, SignalNumber, StepOutcome};
 use crate::sim::SimTime;
-
-/// The descriptor from which the shell reads the output of a command substitution.
-pub(super) const CAPTURE_INPUT: usize = 9;
-/// The descriptor of a pipe that was full.
-pub(super) const PENDING_OUTPUT: usize = 8;
 
 /// A shell that has no effect on memory, files or processes for more steps than this runs slower:
 /// its loop costs the simulation more than it contributes.
@@ -94,16 +87,14 @@ pub(super) enum Wait {
     /// A command substitution.
     Capture {
         child: Child,
+        /// The output of the child.
+        pipe: PipeId,
         slot: usize,
         output: Vec<u8>,
         at_end: bool,
     },
     /// `wait`, for these processes or for all.
     Jobs(Option<Vec<u64>>),
-    /// `read`, into these variables.
-    Line(Vec<String>),
-    /// Room in a pipe.
-    Output(Data),
 }
 
 impl Shell {

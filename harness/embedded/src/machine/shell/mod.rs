@@ -1,7 +1,7 @@
 //! A POSIX shell in the style of busybox ash, interpreted one operation at a time.
 //!
-//! It supports simple commands, lists, pipelines, `if`, `while`, `for`, subshells, background
-//! commands, command substitution, integer arithmetic, redirections and traps. A script that needs
+//! It supports simple commands, lists, `if`, `while`, `for`, subshells, background commands,
+//! command substitution, integer arithmetic, redirections and traps. A script that needs
 //! more is rejected as a whole before it runs ([`error::ShellError::Unsupported`]), or ends where
 //! it needs more.
 

@@ -3,10 +3,10 @@
 use super::error::ShellError;
 use super::interpreter::{SavedDescriptors, Shell};
 use super::script::{Redirect, RedirectTarget};
-use crate::machine::descriptors::{MAX_DESCRIPTORS, STDERR};
 use crate::machine::errno::Errno;
 use crate::machine::ids::{OpenFileId, Pid};
 use crate::machine::kernel::Kernel;
+use crate::machine::open_file::{MAX_DESCRIPTORS, STDERR};
 use crate::machine::paths::OpenMode;
 
 impl Shell {

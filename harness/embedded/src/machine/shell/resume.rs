@@ -2,15 +2,13 @@
 
 use evictlab_rules::quantity::MIB;
 
-use super::interpreter::{CAPTURE_INPUT, Child, PENDING_OUTPUT, Shell, Wait};
+use super::interpreter::{Child, Shell, Wait};
 use crate::machine::calibration;
 use crate::machine::data::Data;
-use crate::machine::descriptors::{STDERR, STDIN};
 use crate::machine::errno::Errno;
-use crate::machine::ids::Pid;
+use crate::machine::ids::{Pid, PipeId};
 use crate::machine::kernel::Kernel;
-use crate::machine::open_file::{ReadOutcome, Target};
-use crate::machine::signal::SIGPIPE;
+use crate::machine::open_file::{STDERR, STDIN, STDOUT, Target};
 use crate::machine::step::StepOutcome;
 
 /// The longest output of a command substitution, in bytes.
@@ -52,15 +50,17 @@ impl Shell {
                 self.status = children.last().and_then(|child| child.status).unwrap_or_default();
                 None
             }
-            Wait::Capture { child, slot, mut output, mut at_end } => {
-                if !at_end && read_capture(&mut output, &mut at_end, pid, kernel).is_err() {
-                    return Some(StepOutcome::Wait);
+            Wait::Capture { child, pipe, slot, mut output, mut at_end } => {
+                if !at_end {
+                    match read_capture(pipe, &mut output, pid, kernel) {
+                        Ok(is_closed) => at_end = is_closed,
+                        Err(_) => return Some(StepOutcome::Wait),
+                    }
                 }
                 let (true, Some(status)) = (at_end, child.status) else {
-                    self.wait = Wait::Capture { child, slot, output, at_end };
+                    self.wait = Wait::Capture { child, pipe, slot, output, at_end };
                     return Some(StepOutcome::Wait);
                 };
-                kernel.set_descriptor(pid, CAPTURE_INPUT, None);
                 self.status = status;
                 if let Some(capture) = self.captures.get_mut(slot) {
                     *capture = String::from_utf8_lossy(&output).trim_end_matches('\n').to_owned();
@@ -68,14 +68,6 @@ impl Shell {
                 None
             }
             Wait::Jobs(which) => self.resume_jobs(which),
-            Wait::Line(names) => self.resume_line(names, pid, kernel),
-            Wait::Output(data) => {
-                let outcome = self.write(PENDING_OUTPUT, data, pid, kernel);
-                if !matches!(self.wait, Wait::Output(_)) {
-                    kernel.set_descriptor(pid, PENDING_OUTPUT, None);
-                }
-                outcome
-            }
         }
     }
 
@@ -99,27 +91,12 @@ impl Shell {
         None
     }
 
-    fn resume_line(&mut self, names: Vec<String>, pid: Pid, kernel: &mut Kernel) -> Option<StepOutcome> {
-        let line = match kernel.descriptor(pid, STDIN) {
-            None => Ok(ReadOutcome::End),
-            Some(input) => kernel.read_line(pid, input),
-        };
-        match line {
-            Ok(ReadOutcome::Blocked) => {
-                self.wait = Wait::Line(names);
-                return Some(StepOutcome::Wait);
-            }
-            Ok(ReadOutcome::Data(Data::Bytes(line))) => {
-                let line = String::from_utf8_lossy(&line);
-                self.assign_line(&names, line.trim_end_matches('\n'));
-                self.status = i32::from(!line.ends_with('\n'));
-            }
-            _ => {
-                self.assign_line(&names, "");
-                self.status = 1;
-            }
-        }
-        None
+    /// `read`: assigns the next line of standard input to variables.
+    pub(super) fn read_line(&mut self, names: Vec<String>, pid: Pid, kernel: &mut Kernel) {
+        let line = kernel.descriptor(pid, STDIN).and_then(|input| kernel.read_line(input));
+        let line = String::from_utf8_lossy(line.as_deref().unwrap_or_default()).into_owned();
+        self.assign_line(&names, line.trim_end_matches('\n'));
+        self.status = i32::from(!line.ends_with('\n'));
     }
 
     /// Splits a line into variables; the last one takes the rest.
@@ -137,31 +114,14 @@ impl Shell {
         }
     }
 
-    /// Writes to a descriptor. The shell waits while the pipe is full, and exits if it is broken.
-    pub(super) fn write(
-        &mut self,
-        descriptor: usize,
-        data: Data,
-        pid: Pid,
-        kernel: &mut Kernel,
-    ) -> Option<StepOutcome> {
-        let file = kernel.descriptor(pid, descriptor);
+    /// Writes to standard output. Returns an outcome if the kernel kills the shell.
+    pub(super) fn write(&mut self, text: String, pid: Pid, kernel: &mut Kernel) -> Option<StepOutcome> {
+        let file = kernel.descriptor(pid, STDOUT);
         if let Some(Target::Log { .. }) = file.and_then(|file| kernel.target(file)) {
             self.cpu_time += calibration::LOG_WRITE;
         }
-        match file.map_or(Err(Errno::BadDescriptor), |file| kernel.write(pid, file, data)) {
-            Ok(None) => None,
-            Ok(Some(rest)) => {
-                if let Some(file) = file
-                    && descriptor != PENDING_OUTPUT
-                {
-                    kernel.retain(file);
-                    kernel.set_descriptor(pid, PENDING_OUTPUT, Some(file));
-                }
-                self.wait = Wait::Output(rest);
-                Some(StepOutcome::Wait)
-            }
-            Err(Errno::BrokenPipe) => Some(StepOutcome::Exit(128 + i32::from(SIGPIPE))),
+        match file.map_or(Err(Errno::BadDescriptor), |file| kernel.write(pid, file, Data::text(text))) {
+            Ok(()) => None,
             Err(Errno::Killed) => Some(StepOutcome::Wait),
             Err(error) => {
                 self.status = 1;
@@ -172,20 +132,19 @@ impl Shell {
     }
 }
 
-/// Reads what a command substitution has written so far. Fails if the kernel kills the shell.
-fn read_capture(output: &mut Vec<u8>, at_end: &mut bool, pid: Pid, kernel: &mut Kernel) -> Result<(), Errno> {
-    while !*at_end {
-        let Some(reader) = kernel.descriptor(pid, CAPTURE_INPUT) else { break };
-        match kernel.read(pid, reader, MAX_CAPTURE as u64) {
-            Ok(ReadOutcome::Data(Data::Bytes(bytes))) => output.extend(bytes),
+/// Reads what a command substitution has written so far; returns whether that is all. Fails if the
+/// kernel kills the shell.
+fn read_capture(pipe: PipeId, output: &mut Vec<u8>, pid: Pid, kernel: &mut Kernel) -> Result<bool, Errno> {
+    let (unread, is_closed) = kernel.read_pipe(pipe);
+    for data in unread {
+        match data {
+            Data::Bytes(bytes) => output.extend(bytes),
             // The content of bulk data is unknown, but it takes memory.
-            Ok(ReadOutcome::Data(data)) => {
+            data => {
                 kernel.allocate_memory(pid, data.len(), data.len() / calibration::PAGE_TABLE_RATIO)?;
             }
-            Ok(ReadOutcome::Blocked) => break,
-            Ok(ReadOutcome::End) | Err(_) => *at_end = true,
         }
         output.truncate(MAX_CAPTURE);
     }
-    Ok(())
+    Ok(is_closed)
 }

@@ -36,11 +36,6 @@ pub(super) enum Op {
         slot: usize,
         end: usize,
     },
-    /// Runs one child shell per stage; each reads the output of the one before it.
-    Pipeline {
-        stages: Vec<usize>,
-        end: usize,
-    },
     /// Ends the shell.
     Exit,
     /// Changes descriptors until `Restore`; continues at `end` if that fails.

@@ -6,7 +6,7 @@ use super::compile::compile;
 use super::error::ShellError;
 use super::interpreter::{Frame, Shell, Wait};
 use super::script::{Op, Position};
-use crate::machine::signal::SignalNumber;
+use crate::machine::step::SignalNumber;
 
 /// Parses the name or number of a signal that a script may trap.
 fn parse_signal(name: &str) -> Option<SignalNumber> {

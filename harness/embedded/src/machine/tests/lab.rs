@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::machine::{Cgroup, ContainerSpec, LogLine, Machine, MachineEvent, MemoryUse, Mount, Signal};
+use crate::machine::{Cgroup, ContainerSpec, LogLine, Machine, MachineEvent, MemoryUse, Mount, SIGTERM};
 use crate::options::NodeOptions;
 use crate::sim::Rng;
 use crate::sim::SimTime;
@@ -77,7 +77,7 @@ impl Lab {
     }
 
     pub(super) fn term(&mut self, id: &str) {
-        self.machine.signal(id, Signal::Term, self.now);
+        self.machine.signal(id, SIGTERM, self.now);
     }
 
     pub(super) fn memory(&self, id: &str) -> MemoryUse {

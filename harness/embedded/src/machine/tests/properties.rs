@@ -16,9 +16,9 @@ const SCRIPTS: [&str; 13] = [
     "dd if=/dev/zero of=/mem/f bs=1M count=80; sleep 1; : > /mem/f; dd if=/dev/zero of=/mem/g bs=1M count=30; sleep 100",
     "i=0; while [ $i -lt 200 ]; do sleep 300 & mkdir /data/$i; i=$((i+1)); done; wait",
     "while true; do echo some words; done",
-    "dd if=/dev/zero bs=1M count=30 | cat > /data/y; : > /data/y; sleep 100",
+    "x=$(dd if=/dev/zero bs=1M count=30); dd if=/dev/zero of=/data/y bs=1M count=30; : > /data/y; sleep 100",
     "(dd if=/dev/zero of=/dev/shm/f bs=1M count=70; sleep 1) & wait; exit 3",
-    "trap 'exit 0' TERM; while true; do { echo 1; echo 2; } | while read n; do :; done; done",
+    "trap 'exit 0' TERM; while true; do x=$(echo 1; echo 2); for n in $x; do :; done; done",
     "fallocate -l 50M /data/big; cat /data/big > /copy; sleep 1; : > /data/big; sleep 100",
 ];
 
@@ -110,7 +110,7 @@ fn run(operations: &[Operation], cgroup: CgroupVersion) -> (Vec<MachineEvent>, V
             }
             Operation::Term(at) => {
                 if let Some((id, _)) = containers.get(*at) {
-                    lab.machine.signal(id, crate::machine::Signal::Term, lab.now);
+                    lab.machine.signal(id, crate::machine::SIGTERM, lab.now);
                 }
             }
             Operation::Remove(at) => {

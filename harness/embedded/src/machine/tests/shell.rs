@@ -27,7 +27,8 @@ fn scripts_print_and_exit_as_in_ash() {
         ("for i in 1 2 3; do echo $i; done", "1|2|3", Some(0)),
         ("i=0; while [ $i -lt 3 ]; do i=$(($i+1)); echo $i; done", "1|2|3", Some(0)),
         ("x=1; (x=2; echo $x); echo $x", "2|1", Some(0)),
-        ("{ echo a; echo b; } | while read l; do echo got $l; done", "got a|got b", Some(0)),
+        ("echo a > /f; echo b >> /f; while read l; do echo got $l; done < /f", "got a|got b", Some(0)),
+        ("echo $(dd if=/dev/zero bs=1M count=3 status=none; echo end)", "end", Some(0)),
         ("x=$(echo inner; echo more); echo \"[$x]\"; echo [$x]", "[inner|more]|[inner more]", Some(0)),
         ("echo $(echo $(echo nested))", "nested", Some(0)),
         ("x=$(false); echo $?", "1", Some(0)),
@@ -53,7 +54,6 @@ fn scripts_print_and_exit_as_in_ash() {
         ("sleep 1 & wait $!; echo $?", "0", Some(0)),
         ("sh -c 'exit 5' & wait $!; echo $?", "5", Some(0)),
         ("if", "sh: syntax error", Some(2)),
-        ("echo 'a' | cat | cat", "a", Some(0)),
         ("n=3; while [ \"$n\" -gt 0 ]; do n=$((n-1)); done; echo $n", "0", Some(0)),
         ("[ a = [ ] || echo brackets", "brackets", Some(0)),
         ("dd if=/dev/zero of=/dev/null bs=1 count=0 status=none; echo $?", "0", Some(0)),
@@ -89,6 +89,7 @@ fn unsupported_syntax_is_rejected_before_the_script_runs() {
         ("for f in /tmp/?; do echo $f; done", "pathname expansion"),
         ("x+=a", "an array or `+=`"),
         ("IFS=,; read a b", "IFS"),
+        ("echo a | cat", "a pipeline"),
         ("time true", "`time`"),
         ("! false", "`!`"),
         ("echo $(($(echo 1) + 1))", "an expansion other than a variable in arithmetic"),
@@ -134,7 +135,7 @@ fn unknown_commands_and_images_idle_and_report_that() {
     for (script, command) in [
         ("foo --bar; echo never", "\"foo --bar\""),
         ("set -e; echo never", "\"set -e\""),
-        ("echo a | grep a; echo never", "\"grep a\""),
+        ("grep a /f; echo never", "\"grep a /f\""),
         ("/opt/tool x", "\"/opt/tool x\""),
         ("stress --vm 1 --vm-bytes 1G", "\"stress --vm 1 --vm-bytes 1G\""),
     ] {
@@ -186,7 +187,7 @@ fn init_without_a_handler_ignores_sigterm() {
         lab.term("c");
         lab.seconds(30);
         assert_eq!(lab.code("c"), None, "{command:?}");
-        lab.machine.signal("c", crate::machine::Signal::Kill, lab.now);
+        lab.machine.signal("c", crate::machine::SIGKILL, lab.now);
         lab.seconds(1);
         assert_eq!(lab.code("c"), Some(137), "{command:?}");
     }

@@ -167,8 +167,11 @@ impl StatusBuilder<'_> {
         let mounts = container.volume_mounts.iter().map(|mount| VolumeMountStatus {
             name: mount.name.clone(),
             mount_path: mount.mount_path.clone(),
-            read_only: mount.read_only.then_some(true),
-            recursive_read_only: mount.read_only.then(|| "Disabled".to_owned()),
+            read_only: mount.read_only.filter(|read_only| *read_only),
+            recursive_read_only: mount
+                .read_only
+                .filter(|read_only| *read_only)
+                .map(|_| "Disabled".to_owned()),
         });
         mounts.collect()
     }

@@ -5,7 +5,7 @@ use crate::machine::Cgroup;
 
 /// Returns the log of a container.
 fn log(lab: &mut Lab, pod: &str, container: &str) -> String {
-    lab.log(pod, container, PodLogOptions::default()).text
+    lab.log(pod, container, PodLogOptions::default()).unwrap()
 }
 
 fn prints(script: &str, resources: Value) -> Value {

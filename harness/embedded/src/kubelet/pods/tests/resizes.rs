@@ -37,7 +37,7 @@ fn a_resize_is_allocated_if_the_node_has_room() {
     assert_eq!(lab.allocated("p"), ("12Mi".to_owned(), json!("12Mi")));
     assert_eq!(lab.condition("p", "PodResizePending"), Value::Null);
     assert_eq!(of(&lab.status("p"), "containerStatuses", "c")["restartCount"], 0);
-    let LogAnswer { text, .. } = lab.log("p", "c", PodLogOptions::default());
+    let text = lab.log("p", "c", PodLogOptions::default()).unwrap();
     assert_eq!(text.trim(), (24 << 20).to_string());
 }
 
@@ -200,7 +200,7 @@ fn a_resize_restarts_the_container_if_its_policy_says_so() {
         let killed = lab.messages("p", "Killing");
         assert_eq!(killed.len() as u64, restarts);
         assert!(killed.iter().all(|message| message == "Container c resize requires restart"));
-        let LogAnswer { text, .. } = lab.log("p", "c", PodLogOptions::default());
+        let text = lab.log("p", "c", PodLogOptions::default()).unwrap();
         assert_eq!(text.trim(), (24 << 20).to_string(), "{policy}");
         // The restart does not count as a failure.
         assert_eq!(lab.messages("p", "BackOff"), [""; 0]);

@@ -1,11 +1,12 @@
-//! Active faults.
+//! Active faults and their effects on requests, watches, events and statistics.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use evictlab_fault::{EventSelector, Fault};
+use evictlab_fault::{EventSelector, Fault, WatchSelector};
 
-use crate::sim::{Broadcast, SimTime, Subscription};
+use crate::sim::SimTime;
+use crate::storage::WatchEnd;
 
 /// Objects and nodes that a fault applies to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,8 +26,6 @@ struct ActiveFault {
     until: Option<SimTime>,
     /// Number of times that the fault took effect.
     hits: u32,
-    /// Number of the last interruption of watches by the fault; 0 before the first.
-    interruption: u64,
 }
 
 /// Delivery of an event to the API server.
@@ -67,44 +66,12 @@ pub(crate) enum NodeFault {
 }
 
 /// Effect of a fault at the times of its script.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Trigger {
-    /// Watches end.
-    InterruptWatches,
-    /// The kernel kills a process.
-    OomKill,
-    /// The kubelet stops, and starts again at the end of the fault.
-    NodeGone,
-    /// The kubelet restarts.
-    RestartKubelet,
-}
-
-impl Trigger {
-    /// Returns the trigger of a fault; `None` if the fault only affects requests, events or
-    /// statistics during its time range.
-    fn of(fault: &Fault) -> Option<Self> {
-        match fault {
-            Fault::WatchClosed(_) | Fault::WatchExpired(_) => Some(Self::InterruptWatches),
-            Fault::OomKill(_) => Some(Self::OomKill),
-            Fault::NodeGone(_) => Some(Self::NodeGone),
-            Fault::KubeletRestart(_) => Some(Self::RestartKubelet),
-            Fault::EventLost(_)
-            | Fault::EventDoubled(_)
-            | Fault::EventLate(_)
-            | Fault::ApiError(_)
-            | Fault::ApiSlow(_)
-            | Fault::StatsMissing(_) => None,
-        }
-    }
-}
-
-/// End of an open watch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum WatchEnd {
-    /// The connection is closed.
-    Closed,
-    /// The watch ends with 410 Gone.
-    Expired,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum FaultEffect {
+    /// Open watches of a resource, by its plural name, or of all end.
+    EndWatches { end: WatchEnd, resource: Option<String>, scope: FaultScope },
+    /// A fault on a node; on all nodes if the name is missing.
+    OnNode(NodeFault, Option<String>),
 }
 
 /// Number of an injected fault.
@@ -115,8 +82,6 @@ pub(crate) type FaultNumber = u64;
 pub(crate) struct ActiveFaults {
     active: BTreeMap<FaultNumber, ActiveFault>,
     next: FaultNumber,
-    /// Counts the interruptions of watches.
-    interruptions: Broadcast,
 }
 
 impl ActiveFaults {
@@ -135,11 +100,11 @@ impl ActiveFaults {
             let until = length.map(|length| from + length);
             let number = self.next;
             self.next += 1;
-            if Trigger::of(fault).is_some() {
+            let (fault, scope) = (fault.clone(), scope.clone());
+            let active = ActiveFault { fault, scope, from, until, hits: 0 };
+            if active.effect().is_some() {
                 due.extend(std::iter::once(from).chain(until).map(|time| (time, number)));
             }
-            let (fault, scope) = (fault.clone(), scope.clone());
-            let active = ActiveFault { fault, scope, from, until, hits: 0, interruption: 0 };
             self.active.insert(number, active);
         }
         due
@@ -154,24 +119,13 @@ impl ActiveFaults {
         });
     }
 
-    /// Triggers a fault, unless it was ended: interrupts watches, or returns the effect on a node
-    /// (`None` for all nodes). The second trigger of a fault with a duration ends the fault.
-    pub(crate) fn trigger(&mut self, number: FaultNumber) -> Option<(NodeFault, Option<String>)> {
+    /// Returns the effect of a fault that is due, unless the fault was ended. The second effect of
+    /// a fault with a duration ends the fault.
+    pub(crate) fn trigger(&mut self, number: FaultNumber) -> Option<FaultEffect> {
         let active = self.active.get_mut(&number)?;
+        let effect = active.effect();
         active.hits += 1;
-        let ends = active.hits > 1;
-        let effect = match Trigger::of(&active.fault)? {
-            Trigger::InterruptWatches => {
-                active.interruption = self.interruptions.version() + 1;
-                self.interruptions.notify();
-                return None;
-            }
-            Trigger::OomKill => NodeFault::OomKill,
-            Trigger::NodeGone if ends => NodeFault::StartKubelet,
-            Trigger::NodeGone => NodeFault::StopKubelet,
-            Trigger::RestartKubelet => NodeFault::RestartKubelet,
-        };
-        Some((effect, active.scope.node.clone()))
+        effect
     }
 
     /// Delivers an event about an object of a namespace, which is empty for nodes: applies the
@@ -231,34 +185,37 @@ impl ActiveFaults {
                 && missing.pod.as_deref().is_none_or(|wanted| wanted == pod)
         })
     }
-
-    /// Subscribes to the interruptions of watches. After a notification,
-    /// [`watch_end`](Self::watch_end) returns whether a watch ends.
-    pub(crate) fn interruptions(&self) -> Subscription {
-        self.interruptions.subscribe()
-    }
-
-    /// Returns how a watch ends that was opened after `opened` interruptions, if it does.
-    pub(crate) fn watch_end(&self, opened: u64, resource: &str, namespace: Option<&str>) -> Option<WatchEnd> {
-        let mut end = None;
-        for active in self.active.values().filter(|active| active.interruption > opened) {
-            let (watch, this) = match &active.fault {
-                Fault::WatchClosed(watch) => (watch, WatchEnd::Closed),
-                Fault::WatchExpired(watch) => (watch, WatchEnd::Expired),
-                _ => continue,
-            };
-            let covers = active.scope.covers_request(namespace, None);
-            if covers && watch.resource.as_deref().is_none_or(|wanted| wanted == resource) {
-                end = end.max(Some(this));
-            }
-        }
-        end
-    }
 }
 
 impl ActiveFault {
     fn is_active_at(&self, now: SimTime) -> bool {
         self.from <= now && self.until.is_none_or(|until| now < until)
+    }
+
+    /// Returns the next effect at a time of the script; `None` if the fault only affects requests,
+    /// events or statistics during its time range.
+    fn effect(&self) -> Option<FaultEffect> {
+        let end_watches = |end, watch: &WatchSelector| FaultEffect::EndWatches {
+            end,
+            resource: watch.resource.clone(),
+            scope: self.scope.clone(),
+        };
+        let on_node = |fault| FaultEffect::OnNode(fault, self.scope.node.clone());
+        match &self.fault {
+            Fault::WatchClosed(watch) => Some(end_watches(WatchEnd::Closed, watch)),
+            Fault::WatchExpired(watch) => Some(end_watches(WatchEnd::Expired, watch)),
+            Fault::OomKill(_) => Some(on_node(NodeFault::OomKill)),
+            // It has returned after its second effect.
+            Fault::NodeGone(_) if self.hits > 0 => Some(on_node(NodeFault::StartKubelet)),
+            Fault::NodeGone(_) => Some(on_node(NodeFault::StopKubelet)),
+            Fault::KubeletRestart(_) => Some(on_node(NodeFault::RestartKubelet)),
+            Fault::EventLost(_)
+            | Fault::EventDoubled(_)
+            | Fault::EventLate(_)
+            | Fault::ApiError(_)
+            | Fault::ApiSlow(_)
+            | Fault::StatsMissing(_) => None,
+        }
     }
 }
 
@@ -269,7 +226,7 @@ impl FaultScope {
     }
 
     /// Returns whether a request that names a namespace or a node is in the scope.
-    fn covers_request(&self, namespace: Option<&str>, node: Option<&str>) -> bool {
+    pub(crate) fn covers_request(&self, namespace: Option<&str>, node: Option<&str>) -> bool {
         match (&self.namespace, &self.node) {
             (None, None) => true,
             (own_namespace, own_node) => {

@@ -1,14 +1,13 @@
 //! Event correlation: aggregation, counting, spam filter (client-go
 //! `tools/record/events_cache.go`).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use super::lru_cache::LruCache;
-use crate::resource::Event;
+use super::event::Event;
 use crate::sim;
 
 /// Number of different messages, with the same reason and object, from which they are aggregated.
@@ -20,23 +19,20 @@ const BURST: f64 = 25.0;
 /// Refill interval of the spam filter.
 const REFILL: Duration = Duration::from_secs(300);
 
-/// Result of the correlation.
+/// An event after the correlation.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Correlation {
-    /// Dropped by the spam filter.
-    Dropped,
-    /// New event.
-    New(Event),
-    /// Repeated event: name, count and first time are those of the existing event.
-    Counted(Event),
+pub(crate) struct CorrelatedEvent {
+    pub(crate) event: Event,
+    /// True if name, count and first time are those of an earlier event, which this one repeats.
+    pub(crate) is_repeated: bool,
 }
 
-/// Caches of the correlation. Like client-go's, they forget what has not been used for longest.
+/// Caches of the correlation of one component's events. Unlike client-go's, they have no limit.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Correlator {
-    aggregates: LruCache<AggregateRecord>,
-    logs: LruCache<EventLog>,
-    buckets: LruCache<TokenBucket>,
+pub(crate) struct Correlator {
+    aggregates: BTreeMap<String, AggregateRecord>,
+    logs: BTreeMap<String, EventLog>,
+    buckets: BTreeMap<String, TokenBucket>,
 }
 
 /// Events with the same reason and object.
@@ -62,19 +58,19 @@ struct TokenBucket {
 }
 
 impl Correlator {
-    /// Aggregates and counts an event, then applies the spam filter.
+    /// Aggregates and counts an event; `None` if the spam filter drops it.
     ///
     /// With `spam_key_has_type`, the spam filter treats `Normal` and `Warning` events separately
     /// (client-go since 1.32).
-    pub(super) fn correlate(
+    pub(crate) fn correlate(
         &mut self,
         mut event: Event,
         now: sim::SimTime,
         epoch: sim::Epoch,
         spam_key_has_type: bool,
-    ) -> Correlation {
+    ) -> Option<CorrelatedEvent> {
         let key = self.aggregate(&mut event, now, epoch);
-        let log = self.logs.get_or_insert_with(key, || EventLog {
+        let log = self.logs.entry(key).or_insert_with(|| EventLog {
             name: event.metadata.name.clone(),
             first: event.first_timestamp.clone(),
             count: 0,
@@ -86,10 +82,8 @@ impl Correlator {
             event.first_timestamp = log.first.clone();
             event.count = Some(log.count);
         }
-        if !self.accept(&event, now, spam_key_has_type) {
-            return Correlation::Dropped;
-        }
-        if is_repeated { Correlation::Counted(event) } else { Correlation::New(event) }
+        let is_accepted = self.accept(&event, now, spam_key_has_type);
+        is_accepted.then_some(CorrelatedEvent { event, is_repeated })
     }
 
     /// Replaces one of many similar events with the aggregated event. Returns the key of its log.
@@ -100,7 +94,8 @@ impl Correlator {
         let equal = format!("{similar}\n{path}\n{message}");
         let record = self
             .aggregates
-            .get_or_insert_with(similar.clone(), || AggregateRecord { messages: BTreeSet::new(), last: now });
+            .entry(similar.clone())
+            .or_insert_with(|| AggregateRecord { messages: BTreeSet::new(), last: now });
         if now.since(record.last) > MAX_AGGREGATE_INTERVAL {
             record.messages.clear();
         }
@@ -124,7 +119,7 @@ impl Correlator {
         if spam_key_has_type {
             object = object + "\n" + event.event_type;
         }
-        let bucket = self.buckets.get_or_insert_with(object, || TokenBucket { left: BURST, at: now });
+        let bucket = self.buckets.entry(object).or_insert(TokenBucket { left: BURST, at: now });
         let refilled = now.since(bucket.at).as_secs_f64() / REFILL.as_secs_f64();
         *bucket = TokenBucket { left: (bucket.left + refilled).min(BURST), at: now };
         let accepted = bucket.left >= 1.0;
