@@ -177,6 +177,7 @@ defects! {
         TransitionIsDefault = "A node condition holds for the default of five minutes.",
         DiskReclaimedFirst = "A node that is short of memory and of disk space reclaims disk space.",
         PercentOfAvailable = "A percentage refers to the available amount instead of the capacity.",
+        MemoryAvailableOmitsCache = "The inactive file cache does not count as available memory.",
         PercentIgnored = "Thresholds in percent are never met.",
         // Nodes of kind state all default thresholds of older kubelets.
         ThresholdDefaultsMerged since 30 = "Explicit hard thresholds do not replace the default ones.",
@@ -377,6 +378,7 @@ defects! {
         ThresholdEventIsMemory = "The event EvictionThresholdMet names memory for every resource.",
         KillIsNotAwaited = "The kubelet waits milliseconds instead of seconds for the end of an evicted pod.",
         KillingEventMissing = "The Killing event is missing.",
+        KillingEventMissingForSidecars = "The Killing event of a sidecar is missing.",
         KillingEventDoubled = "The Killing event of a container is recorded twice.",
         ContainerEventsWithoutPath = "Events about containers do not name their container.",
         KillAwaitedForGrace = "The kubelet waits for the end of an evicted pod no longer than its grace period.",

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use evictlab_case::expression::Variable;
-use evictlab_case::{Case, ContainerfsPlacement, LoadedCase, NodeChange, NodeSetup, has_kind};
+use evictlab_case::{Case, ContainerfsPlacement, LoadedCase, NodeChange, NodeSetup, Pressure, has_kind};
 use evictlab_cluster::workload::{Namespace, NamespacePurpose};
 use evictlab_cluster::{NodeFileSystems, NodeReversal};
 use evictlab_evidence::{EvidenceSource, LiveState, MissingEvidence, ObservationEnd, Observations};
@@ -175,10 +175,12 @@ impl CaseRunner<'_> {
 
     /// Waits until the node has recovered from the last case. A case that only configures the
     /// kubelet replaces the configuration of the last one, without a start of the kubelet between
-    /// them.
+    /// them, unless files that the last one left would change its distance to a threshold.
     async fn recover(&self) -> Result<(), CaseError> {
-        let only_configures =
-            self.exclusivity != Exclusivity::Shared && self.case.case.node == NodeSetup::default();
+        let case = &self.case.case;
+        let only_configures = self.exclusivity != Exclusivity::Shared
+            && case.node == NodeSetup::default()
+            && !case.pressure.as_ref().is_some_and(Pressure::is_on_disk);
         if !(only_configures && self.run_node.wait_until_unused().await) {
             self.run_node.recover().await?;
         }

@@ -100,7 +100,7 @@ fn exports_the_fields_of_a_case() {
             &["name: STEP_BYTES\n      value: '8388608'"],
             &["availableBytes", "256Mi below"],
         ),
-        ("pids/fork-hog-is-the-victim", &["pid.available<1"], &[], &["maxpid", "has - 600"]),
+        ("pids/fork-hog-is-the-victim", &["pid.available<1"], &[], &["maxpid", "has - 1500"]),
         ("thresholds/percentage", &[], &[], &["%03d", "status.capacity.memory"]),
     ];
     for (id, config, manifests, script) in rows {

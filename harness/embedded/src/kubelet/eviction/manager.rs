@@ -1,6 +1,7 @@
 //! Decisions of the eviction manager: `synchronize` of `pkg/kubelet/eviction/eviction_manager.go`,
 //! without its effects on the node and its pods.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -666,7 +667,14 @@ impl Pressure {
 
 /// Returns the observations of all signals, with the defects in them.
 fn observations(node: &NodeStats, defects: &Defects) -> Vec<Observation> {
-    let observed = |signal| Observation::from_node_stats(signal, node);
+    let mut node = Cow::Borrowed(node);
+    if defects.has(Defect::MemoryAvailableOmitsCache)
+        && let Some(memory) = &mut node.to_mut().memory
+    {
+        let cache = memory.usage_bytes.unwrap_or(0) - memory.working_set_bytes.unwrap_or(0);
+        memory.available_bytes = memory.available_bytes.map(|available| available - cache);
+    }
+    let observed = |signal| Observation::from_node_stats(signal, &node);
     let mut all: Vec<Observation> = Signal::ALL.into_iter().filter_map(observed).collect();
     if defects.has(Defect::PercentOfAvailable) {
         all.iter_mut().for_each(|one| one.capacity = Some(one.available.clone()));

@@ -67,8 +67,11 @@ impl Kubelet {
         let mut containers = BTreeMap::new();
         for (id, name) in list {
             let Some(place) = worker.manifest.place(&name) else { continue };
-            let message = cause.message(&name);
-            self.record_container_event(worker, place, EventBody::normal("Killing", &message), ctx);
+            let is_sidecar = worker.manifest.spec.is_sidecar(place);
+            if !(is_sidecar && self.has(Defect::KillingEventMissingForSidecars)) {
+                let message = cause.message(&name);
+                self.record_container_event(worker, place, EventBody::normal("Killing", &message), ctx);
+            }
             let until = self.start_pre_stop(worker, (&id, place), longest, machine, ctx);
             if self.pods.runtime.record_mut(&id).is_some_and(|record| record.is_running()) {
                 containers.insert(id, Stop::Hook(until));
