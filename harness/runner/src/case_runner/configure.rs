@@ -113,9 +113,9 @@ impl CaseRunner<'_> {
 
     /// Restarts the kubelet with a configuration and waits until the node is ready.
     ///
-    /// A kubelet that missed its first synchronization receives memory notifications only after the
-    /// next one, 10 s later. It is restarted again for a case that states `kernelMemcgNotification`;
-    /// other cases have rarely crossed their threshold by then.
+    /// A kubelet that missed its first synchronization receives memory notifications only after
+    /// the next one, 10 s later. It is restarted again for a case that states
+    /// `kernelMemcgNotification`; other cases have rarely crossed their threshold by then.
     async fn configure_kubelet(&self, config: &Map<String, Value>) -> Result<AppliedConfig, CaseError> {
         let node = &self.run_node.node;
         let is_on_memory = |pressure: &Pressure| pressure.signal == PressureSignal::MemoryAvailable;

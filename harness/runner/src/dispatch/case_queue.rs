@@ -29,8 +29,8 @@ pub(crate) enum WorkerKind {
 /// Cases of a cluster that wait for a node, in their order.
 ///
 /// A node takes its next case as soon as it has completed the last one, whatever other nodes do.
-/// One case at a time needs the host or its disk, and a limited number of cases shares nodes; others
-/// may overtake a case that waits for them.
+/// One case at a time needs the host or its disk, and a limited number of cases shares nodes;
+/// others may overtake a case that waits for them.
 pub(crate) struct CaseQueue<C> {
     state: RefCell<QueueState<C>>,
     /// Notified whenever a waiting worker may proceed.

@@ -193,8 +193,9 @@ fn retain_keys(current: &mut Fields, patch: &mut Fields) -> Result<(), Status> {
     Ok(())
 }
 
-/// Sorts the items of a merged list (`normalizeElementOrder` of `strategicpatch/patch.go`): items of the patch in the order of the patch, and items of the
-/// server between them, in the order of the server.
+/// Sorts the items of a merged list (`normalizeElementOrder` of `strategicpatch/patch.go`): items
+/// of the patch in the order of the patch, and items of the server between them, in the order of
+/// the server.
 ///
 /// `is_same` compares an item with an entry of an order.
 fn sort_by_order(

@@ -36,8 +36,8 @@ const POD_CLEANUP_TIMEOUT: Duration = Duration::from_secs(30);
 /// Time to observe a case further after the outcome that a known bug leads to: longer than one
 /// interval of the kubelet's eviction manager (10 s).
 const SETTLING_TIME: Duration = Duration::from_secs(12);
-/// Interval of Summary requests. A kubelet that deletes containers or images ends some states within
-/// a second.
+/// Interval of Summary requests. A kubelet that deletes containers or images ends some states
+/// within a second.
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(500);
 /// Interval of Summary requests to external nodes, which have older statistics and an API server
 /// with other clients, and to shared nodes, which have no pressure.
