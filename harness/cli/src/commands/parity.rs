@@ -66,7 +66,8 @@ enum Command {
 /// Add runs on real kubelets to the results
 ///
 /// Writes a file for each version of the kubelet and of cgroups, with the verdicts and the messages
-/// of each case. Cases that a file contains already are replaced if the runs contain them.
+/// of each case. Cases that a file contains already are replaced if the runs contain them. Kubelets
+/// with a build label, such as v1.36.3+mine, are left out: they may have changes of their own.
 ///
 /// Exit status: 0 written; 2 a directory contains no run, or one of modelled kubelets.
 #[derive(clap::Args)]
@@ -112,6 +113,10 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
 fn record(args: &RecordArgs) -> Result<ExitCode, Failure> {
     let runs: Result<Vec<RecordedRun>, _> = args.runs.iter().map(|dir| RecordedRun::read(dir)).collect();
     for results in KubeletResults::collect(&runs.map_err(Failure::bad_input)?).map_err(Failure::bad_input)? {
+        if results.is_of_own_build() {
+            print(format!("{} is left out: it is not the release of a version", results.kubelet))?;
+            continue;
+        }
         let path = results.update(&args.real_results).map_err(Failure::infrastructure)?;
         print(format!("{} in {}", count_noun(results.cases.len(), "case"), path.display()))?;
     }

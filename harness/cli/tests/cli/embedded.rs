@@ -205,7 +205,7 @@ fn steps_run_commands_load_images_and_create_static_pods() {
               {when: running(pods.idle), create-static-pod: {metadata: {name: late}, spec: {terminationGracePeriodSeconds: 1, containers: [{name: el1, image: 'agnhost:2.52', args: [pause]}]}}},
               {when: running(pods.late), delete: {pod: late}, about: deleting the mirror pod},
               {when: "history.late.exists(h, h.gone) && running(pods.late)", delete-static-pod: late},
-              {when: history.late.filter(h, h.gone).size() == 2}]
+              {when: "history.late.filter(h, h.gone).size() == 2"}]
             expect:
               evicted: []
               that:

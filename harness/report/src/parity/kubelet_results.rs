@@ -81,6 +81,12 @@ impl KubeletResults {
         Self { kubelet: kubelet.to_string(), cgroup: cgroup.to_owned(), cases: BTreeMap::new() }
     }
 
+    /// Returns whether the version of the kubelet has a build label, such as `v1.36.3+mine`: it may
+    /// differ from the release.
+    pub fn is_of_own_build(&self) -> bool {
+        self.kubelet.contains('+')
+    }
+
     /// Collects the results of runs on real kubelets, one for each version of a kubelet and of
     /// cgroups. The cgroup version is that in the evidence of the cases. Of kubelets with the same
     /// version in one run, only the first counts: the others are patched.
@@ -239,6 +245,14 @@ mod tests {
         let mut expected = all;
         expected[0].cases.insert("message/other".to_owned(), other);
         assert_eq!(KubeletResults::read_dir(&real).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_build_label_is_an_own_build() {
+        let rows = [("v1.36.3", false), ("v1.36.3+mine", true), ("v1.37.0-rc.1", false)];
+        for (version, is_own) in rows {
+            assert_eq!(KubeletResults::new(&version.parse().unwrap(), "v1").is_of_own_build(), is_own);
+        }
     }
 
     #[test]
