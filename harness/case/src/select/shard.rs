@@ -1,6 +1,7 @@
 //! Shards of a selection, to split a long run between several machines.
 
 use std::borrow::Borrow;
+use std::cmp::Reverse;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -59,13 +60,13 @@ impl Shard {
     /// Returns the cases of the shard, in their order.
     ///
     /// Cases are dealt in turn: first those with pressure, which need a node of their own, then
-    /// slow ones, then the others, each sorted by suite and name. Shards therefore take about the
-    /// same time, and their content depends only on the selection.
+    /// slow ones, then the others, each with the longest deadlines first. Shards therefore take
+    /// about the same time, and their content depends only on the selection.
     pub fn select<C: Borrow<ParsedCase>>(self, mut cases: Vec<Arc<C>>) -> Vec<Arc<C>> {
         let rank = |case: &Arc<C>| {
             let case: &ParsedCase = (**case).borrow();
             let slow = case.case.labels.iter().any(|label| label == "Slow");
-            (case.case.pressure.is_none(), !slow, case.id())
+            (case.case.pressure.is_none(), !slow, Reverse(case.case.deadline()), case.id())
         };
         let mut deck: Vec<_> = cases.iter().map(rank).collect();
         deck.sort();
