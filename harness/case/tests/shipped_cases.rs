@@ -165,7 +165,7 @@ fn suites_are_complete() {
         ("pids", 6),
         ("ranking", 28),
         ("relatives", 35),
-        ("signals", 12),
+        ("signals", 13),
         ("storage", 15),
         ("thresholds", 43),
     ];
