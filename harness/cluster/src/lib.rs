@@ -94,8 +94,8 @@ pub use kind::{
 pub use kubelet::{Kubelet, KubeletSource, KubeletSpec, KubeletSpecError};
 pub use node::{
     CORDONED, ExternalNode, FileSystemsError, KubeletProxy, MAX_KUBELET_LOG_LINES, MetricLine, Node,
-    NodeBackend, NodeError, NodeFileSystems, NodeReversal, PressureForbidden, is_ready, last_heartbeat,
-    system_taints, taints,
+    NodeBackend, NodeError, NodeFileSystems, NodeReversal, PressureForbidden, has_condition, is_ready,
+    last_heartbeat, system_taints, taints,
 };
 pub use object_list::ObjectList;
 pub use owner::Owner;

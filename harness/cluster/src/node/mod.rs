@@ -23,7 +23,7 @@ pub use file_systems::{FileSystemsError, NodeFileSystems};
 pub use metrics::MetricLine;
 pub(crate) use other_pods::{is_static_pod, names_of_other_pods};
 pub use proxy::KubeletProxy;
-pub use readiness::{is_ready, last_heartbeat};
+pub use readiness::{has_condition, is_ready, last_heartbeat};
 pub(crate) use readiness::{ready_messages, wait_until_ready};
 pub use revert::NodeReversal;
 pub use worker::Node;

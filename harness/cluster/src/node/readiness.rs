@@ -14,6 +14,9 @@ use crate::wait::{self, Poll, StalledError};
 /// Maximum time without any change while the nodes of a cluster become ready.
 const NODES_READY_TIMEOUT: Duration = Duration::from_secs(300);
 
+/// Type of the condition of a node that can run pods.
+const READY: &str = "Ready";
+
 /// Waits until the cluster has at least `count` nodes and all its nodes are ready.
 ///
 /// # Errors
@@ -47,7 +50,7 @@ fn describe(nodes: &[Typed<ApiNode>], count: usize, detail: fn(&NodeCondition) -
     let unready: Vec<String> = nodes
         .iter()
         .filter(|node| !is_ready(node))
-        .map(|node| match ready_condition(node).and_then(detail) {
+        .map(|node| match find_condition(node, READY).and_then(detail) {
             Some(detail) => format!("{} is not ready ({detail})", node.name_any()),
             None => format!("{} is not ready", node.name_any()),
         })
@@ -61,7 +64,7 @@ pub(crate) async fn ready_messages(client: &Client) -> kube::Result<BTreeMap<Str
     let nodes: Api<Typed<ApiNode>> = Api::all(client.clone());
     let listed = nodes.list(&ListParams::default()).await?;
     let named = |node: Typed<ApiNode>| {
-        let message = ready_condition(&node).and_then(|condition| condition.message.clone());
+        let message = find_condition(&node, READY).and_then(|condition| condition.message.clone());
         (node.name_any(), (!is_ready(&node)).then(|| message.unwrap_or_default()))
     };
     Ok(listed.into_iter().map(named).collect())
@@ -69,16 +72,21 @@ pub(crate) async fn ready_messages(client: &Client) -> kube::Result<BTreeMap<Str
 
 /// Returns whether the condition `Ready` of a node is `True`.
 pub fn is_ready(node: &ApiNode) -> bool {
-    ready_condition(node).is_some_and(|condition| condition.status == "True")
+    has_condition(node, READY)
+}
+
+/// Returns whether a condition of the node is `True`.
+pub fn has_condition(node: &ApiNode, condition: &str) -> bool {
+    find_condition(node, condition).is_some_and(|found| found.status == "True")
 }
 
 /// Time of the last heartbeat of the kubelet; the API truncates it to seconds.
 pub fn last_heartbeat(node: &ApiNode) -> Option<Timestamp> {
-    Some(ready_condition(node)?.last_heartbeat_time.as_ref()?.0)
+    Some(find_condition(node, READY)?.last_heartbeat_time.as_ref()?.0)
 }
 
-fn ready_condition(node: &ApiNode) -> Option<&NodeCondition> {
-    node.status.as_ref()?.conditions.as_ref()?.iter().find(|condition| condition.type_ == "Ready")
+fn find_condition<'a>(node: &'a ApiNode, name: &str) -> Option<&'a NodeCondition> {
+    node.status.as_ref()?.conditions.as_ref()?.iter().find(|condition| condition.type_ == name)
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use evictlab_case::{Pressure, PressureMechanism, PressureSignal, QuantityText};
 use evictlab_cluster::kubelet_config::{self, AppliedConfig};
 use evictlab_cluster::wait::{self, Poll};
-use evictlab_cluster::{is_ready, last_heartbeat, taints};
+use evictlab_cluster::{has_condition, is_ready, last_heartbeat, taints};
 use evictlab_evidence::{Observations, Recorded};
 use evictlab_judge::Phase;
 use evictlab_rules::format_go_duration;
@@ -258,16 +258,11 @@ fn restart_effect(node: &Node, since: Timestamp) -> Option<String> {
         return Some("the kubelet has not reported its status".to_owned());
     }
     let is_of_before = |key: &str| match PRESSURE_TAINTS.iter().find(|(taint, _)| *taint == key) {
-        Some((_, condition)) => !is_true(node, condition),
+        Some((_, condition)) => !has_condition(node, condition),
         None => key == NOT_READY_TAINT,
     };
     let remaining = taints(node).find(|taint| is_of_before(&taint.key));
     remaining.map(|taint| format!("taint {} remains", taint.key))
-}
-
-fn is_true(node: &Node, condition: &str) -> bool {
-    let conditions = node.status.iter().flat_map(|status| status.conditions.iter().flatten());
-    conditions.filter(|one| one.type_ == condition).any(|one| one.status == "True")
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ use crate::case_runner::observation::step_queue::describe_step;
 use crate::case_runner::runner::CaseRunner;
 use crate::node_setup::changes::create_static_pod;
 
-/// What a change of the node may need beside the node.
+/// Namespace and pods of the case, for changes of the node.
 #[derive(Clone, Copy)]
 struct StepScope<'a> {
     namespace: &'a Namespace,

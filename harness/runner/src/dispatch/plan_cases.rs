@@ -295,9 +295,10 @@ fn case_id(case: &LoadedCase, kubelet: &Kubelet, attempt: u32) -> CaseId {
     }
 }
 
-/// How many cases share nodes at a time.
+/// Maximum numbers of cases that share nodes at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct SharingLimits {
+    /// On each node.
     per_node: usize,
     /// On all nodes.
     in_total: usize,
