@@ -167,7 +167,7 @@ fn suites_are_complete() {
         ("relatives", 35),
         ("signals", 13),
         ("storage", 15),
-        ("thresholds", 43),
+        ("thresholds", 44),
     ];
     assert_eq!(suites, expected.map(|(suite, cases)| (suite.to_owned(), cases)).into());
 }

@@ -327,6 +327,14 @@ async fn have_imagefs(docker: &Docker, node: &str) {
     assert_eq!(images().await, before);
     run("ctr -n k8s.io images ls -q | head -n 3 | xargs ctr -n k8s.io images rm --sync").await;
     assert_ne!(images().await, before);
+    // The node has no disk of its own: nodefs does not change with the content of the file.
+    let space = async || -> u64 {
+        run("stat -c %b /var/evictlab-imagefs.img").await.trim().parse::<u64>().unwrap() * 512
+    };
+    assert!(space().await >= SIZE, "{}", space().await);
+    run("cd /var/lib/containerd; dd if=/dev/zero of=zeros bs=1M count=64 2> /dev/null; sync; rm zeros; sync")
+        .await;
+    assert!(space().await >= SIZE, "deleted blocks are not returned to nodefs: {}", space().await);
 
     assert!(backend.restore_file_systems().await.unwrap());
     assert_eq!(images().await, before);

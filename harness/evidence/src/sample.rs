@@ -199,17 +199,20 @@ pub(crate) struct PodsOfSample {
 }
 
 impl PodsOfSample {
-    /// Returns the statistics of the case's pods by name.
-    pub(crate) fn by_name(self) -> Value {
+    /// Returns the statistics of the case's pods by name. `case_name` maps the name of an object to
+    /// the name in the case.
+    pub(crate) fn by_name(self, case_name: impl Fn(&str) -> String) -> Value {
         // Pods of other namespaces have no containers in a sample.
         let pods = self.pods.into_iter().filter(|pod| pod.contains_key("containers"));
-        Value::Object(pods.filter_map(|pod| Some((pod_name(&pod)?, Value::Object(pod)))).collect())
+        let pods = pods.filter_map(|pod| Some((case_name(object_name(&pod)?), Value::Object(pod))));
+        Value::Object(pods.collect())
     }
 
-    /// Returns the statistics of the containers by pod and container.
-    pub(crate) fn containers_by_pod(self) -> Value {
+    /// Returns the statistics of the containers by pod and container. `case_name` maps the name of
+    /// an object to the name in the case.
+    pub(crate) fn containers_by_pod(self, case_name: impl Fn(&str) -> String) -> Value {
         let pods = self.pods.into_iter().filter_map(|mut pod| {
-            let name = pod_name(&pod)?;
+            let name = case_name(object_name(&pod)?);
             let Value::Array(containers) = pod.remove("containers")? else { return None };
             let containers = containers
                 .into_iter()
@@ -220,8 +223,8 @@ impl PodsOfSample {
     }
 }
 
-fn pod_name(stats: &Map<String, Value>) -> Option<String> {
-    Some(stats.get("podRef")?.get("name")?.as_str()?.to_owned())
+fn object_name(stats: &Map<String, Value>) -> Option<&str> {
+    stats.get("podRef")?.get("name")?.as_str()
 }
 
 #[cfg(test)]
@@ -286,7 +289,9 @@ mod tests {
             {"podRef": {"name": "etcd", "namespace": "kube-system"}, "memory": {"workingSetBytes": 3}},
         ]});
         let pods = || serde_json::from_value::<PodsOfSample>(sample.clone()).unwrap();
-        assert_eq!(pods().by_name(), json!({"a": sample["pods"][0]}));
-        assert_eq!(pods().containers_by_pod(), json!({"a": {"c": sample["pods"][0]["containers"][0]}}));
+        let name = |object: &str| format!("pod-{object}");
+        assert_eq!(pods().by_name(name), json!({"pod-a": sample["pods"][0]}));
+        let container = &sample["pods"][0]["containers"][0];
+        assert_eq!(pods().containers_by_pod(name), json!({"pod-a": {"c": container}}));
     }
 }

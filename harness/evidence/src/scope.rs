@@ -74,15 +74,21 @@ impl<'a> Scope<'a> {
             Variable::Samples => seen.samples.cel_list(),
             Variable::PodStats => {
                 let latest: Option<PodsOfSample> = seen.samples.decode_last_as();
-                owned(latest.map(PodsOfSample::by_name).unwrap_or_default())
+                owned(latest.map(|pods| pods.by_name(|name| self.case_name(name))).unwrap_or_default())
             }
             Variable::Stats => {
                 let latest: Option<PodsOfSample> = seen.samples.decode_last_as();
-                owned(latest.map(PodsOfSample::containers_by_pod).unwrap_or_default())
+                let by_pod = latest.map(|pods| pods.containers_by_pod(|name| self.case_name(name)));
+                owned(by_pod.unwrap_or_default())
             }
             Variable::SummaryBefore => borrowed(seen.summary_before.json()),
             Variable::T => owned(json!(self.live.map(|(t, _)| t).or(seen.seconds))),
         }
+    }
+
+    /// Returns the name that the case uses for a pod, given the name of the object.
+    fn case_name(&self, object: &str) -> String {
+        self.pods().find(|pod| pod.name() == object).map_or(object, RecordedPod::case_name).to_owned()
     }
 
     /// Returns the latest version of every pod, deleted ones first.
@@ -194,6 +200,31 @@ mod tests {
         };
         let expression: Expression = text.parse().map_err(|error: ExpressionError| error.to_string())?;
         expression.value(&Scope::of(&seen)).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn statistics_have_the_names_of_the_case() {
+        let pod = |name: &str, annotation: &str, value: &str| {
+            recorded(
+                json!({"metadata": {"name": name, "annotations": {annotation: value}}, "spec": {"nodeName": "node"}}),
+            )
+        };
+        let stats = |name: &str| json!({"podRef": {"name": name}, "containers": [{"name": "c", "memory": {"workingSetBytes": 5}}]});
+        let sample = json!({"t": 1, "pods": [stats("web-node"), stats("job-x7k2p"), stats("plain")]});
+        let seen = Observations {
+            pods_final: vec![
+                pod("web-node", "kubernetes.io/config.mirror", "hash"),
+                pod("job-x7k2p", evictlab_case::CASE_NAME_ANNOTATION, "job"),
+            ],
+            samples: [&sample].into_iter().collect(),
+            ..Observations::default()
+        };
+        for pod in ["web", "job", "plain"] {
+            for variable in [format!("stats['{pod}'].c"), format!("podStats['{pod}'].containers[0]")] {
+                let expression: Expression = format!("{variable}.memory.workingSetBytes").parse().unwrap();
+                assert_eq!(expression.value(&Scope::of(&seen)).unwrap(), json!(5), "{variable}");
+            }
+        }
     }
 
     #[test]

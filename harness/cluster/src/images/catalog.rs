@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use evictlab_api_types::ImageReference;
+use evictlab_report::text::marked_ranges;
 use evictlab_rules::KubeletVersion;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -109,18 +110,10 @@ impl ImageCatalog {
 
     /// Known minor versions, oldest first, as in `v1.25, v1.27 to v1.37`.
     pub(crate) fn minors(&self) -> String {
-        let minors: BTreeSet<u32> = self.nodes.keys().map(|version| version.minor).collect();
-        let mut ranges: Vec<(u32, u32)> = Vec::new();
-        for minor in minors {
-            match ranges.last_mut() {
-                Some((_, last)) if *last + 1 == minor => *last = minor,
-                _ => ranges.push((minor, minor)),
-            }
-        }
-        let range = |(first, last): (u32, u32)| {
-            if first == last { format!("v1.{first}") } else { format!("v1.{first} to v1.{last}") }
-        };
-        ranges.into_iter().map(range).collect::<Vec<_>>().join(", ")
+        let known: BTreeSet<u32> = self.nodes.keys().map(|version| version.minor).collect();
+        let (first, last) = (known.first().copied(), known.last().copied());
+        let all = first.into_iter().zip(last).flat_map(|(first, last)| first..=last);
+        marked_ranges(all.map(|minor| (format!("v1.{minor}"), known.contains(&minor))))
     }
 
     /// Full name of a case image. A name that is not in the catalog is returned unchanged.
@@ -184,7 +177,7 @@ mod tests {
             let nodes = versions.iter().map(|version| (version.parse().unwrap(), String::new())).collect();
             ImageCatalog { nodes, cases: BTreeMap::new() }.minors()
         };
-        assert_eq!(minors(&["v1.31.4", "v1.27.1", "v1.30.2", "v1.31.0"]), "v1.27, v1.30 to v1.31");
+        assert_eq!(minors(&["v1.31.4", "v1.27.1", "v1.30.2", "v1.31.0"]), "v1.27, v1.30, v1.31");
     }
 
     #[test]

@@ -162,6 +162,7 @@ defects! {
         SoftActsAtOnce = "A soft threshold acts without its grace period.",
         SoftDiskActsAtOnce = "Soft thresholds of disks act without their grace period.",
         SoftWaitsTwice = "A soft threshold acts after twice its grace period.",
+        HardWaitsForSoft = "A hard threshold acts after the grace period of the soft threshold of its signal.",
         SoftNeverActs = "A soft threshold never acts.",
         SoftGraceRemembers = "A soft threshold that is crossed again acts without another grace period.",
         SoftConditionLate = "A soft threshold changes the node condition only after its grace period.",

@@ -25,8 +25,9 @@ files=$(du -sx --inodes $directory | cut -f 1)
 [ -z "$inodes" ] || [ "$inodes" -ge $((files + 8192)) ] || {
   echo "the node has $files files of images and layers" >&2; exit 1
 }
-[ "$available" -ge $((used + 2 * 1024 * 1024 * 1024)) ] || {
-  echo "the host has $((available >> 20)) MiB of disk available, $((used >> 20)) MiB are copied, 2048 MiB remain" >&2
+if is_apart_from_nodefs; then taken=$used; else taken=$size; fi
+[ "$available" -ge $((taken + 2 * 1024 * 1024 * 1024)) ] || {
+  echo "the host has $((available >> 20)) MiB of disk available, $((taken >> 20)) MiB are taken, 2048 MiB remain" >&2
   exit 1
 }
 trap '[ $? = 0 ] || rm -f $image' EXIT

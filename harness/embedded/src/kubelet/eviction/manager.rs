@@ -718,6 +718,20 @@ fn met(
     thresholds.iter().filter(is_met).cloned().collect()
 }
 
+/// Gives every hard threshold the grace period of the soft threshold of its signal, for allocatable
+/// memory that of memory.
+fn wait_for_soft_thresholds(thresholds: &mut [Threshold]) {
+    let graces: Vec<_> = thresholds.iter().map(|one| (one.signal, one.grace)).collect();
+    for hard in thresholds.iter_mut().filter(|threshold| threshold.grace.is_none()) {
+        let configured = match hard.signal {
+            Signal::AllocatableMemoryAvailable => Signal::MemoryAvailable,
+            signal => signal,
+        };
+        let soft = graces.iter().find(|(signal, grace)| *signal == configured && grace.is_some());
+        hard.grace = soft.and_then(|(_, grace)| *grace);
+    }
+}
+
 /// Returns the thresholds with the defects in them.
 fn defective(mut thresholds: Vec<Threshold>, defects: &Defects) -> Vec<Threshold> {
     let is_fraction = |threshold: &Threshold| matches!(threshold.value, ThresholdValue::Fraction(_));
@@ -746,6 +760,9 @@ fn defective(mut thresholds: Vec<Threshold>, defects: &Defects) -> Vec<Threshold
         let longest = thresholds.iter().filter_map(|threshold| threshold.grace).max();
         let soft = thresholds.iter_mut().filter(|threshold| threshold.grace.is_some());
         soft.for_each(|threshold| threshold.grace = longest);
+    }
+    if defects.has(Defect::HardWaitsForSoft) {
+        wait_for_soft_thresholds(&mut thresholds);
     }
     if defects.has(Defect::MinimumReclaimPercentIgnored) {
         let is_fraction = |reclaim: &mut ThresholdValue| matches!(reclaim, ThresholdValue::Fraction(_));
