@@ -158,7 +158,7 @@ fn suites_are_complete() {
     }
     let expected = [
         ("end-state", 19),
-        ("file-systems", 9),
+        ("file-systems", 10),
         ("limits", 30),
         ("message", 15),
         ("out-of-memory", 10),

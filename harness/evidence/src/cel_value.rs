@@ -115,7 +115,10 @@ impl<'v> Source<'v> {
     fn convert(self) -> CelValue<'v> {
         match self {
             Self::Json(json) => convert(json),
-            Self::Sample(sample) => sample.parsed().map_or_else(|| owned(sample.parse()), convert),
+            Self::Sample(sample) => {
+                let parsed = sample.parsed_for_expressions();
+                parsed.map_or_else(|| owned(sample.parse_for_expressions()), convert)
+            }
         }
     }
 }

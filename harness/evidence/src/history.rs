@@ -43,6 +43,27 @@ pub struct NodeHistoryEntry {
     pub unschedulable: bool,
 }
 
+/// An image in a node's status.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase")]
+pub struct NodeImage {
+    /// Names with tags and with digests.
+    pub names: Vec<String>,
+    /// Size in bytes, as the runtime reports it: usually of the compressed layers.
+    pub size_bytes: i64,
+}
+
+impl NodeImage {
+    /// Returns the images that a node lists.
+    pub(crate) fn listed_by(node: &RecordedNode) -> impl Iterator<Item = Self> {
+        let listed = node.status.iter().flat_map(|status| status.images.iter().flatten());
+        listed.map(|image| Self {
+            names: image.names.clone().unwrap_or_default(),
+            size_bytes: image.size_bytes.unwrap_or_default(),
+        })
+    }
+}
+
 /// A condition in a history.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]

@@ -43,7 +43,7 @@ mod yaml;
 #[cfg(test)]
 mod error_texts;
 
-pub use history::{ConditionEntry, ContainerEntry, NodeHistoryEntry, PodHistoryEntry};
+pub use history::{ConditionEntry, ContainerEntry, NodeHistoryEntry, NodeImage, PodHistoryEntry};
 pub use kubelet_config::{KubeletConfig, missing_defaults, thresholds};
 pub use live_state::{ListedPods, LiveState, WatchedKind};
 pub use metric::Metric;

@@ -7,7 +7,7 @@ use evictlab_case::case_name;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use crate::history::{self, MAX_HISTORY, NodeHistoryEntry, PodHistoryEntry};
+use crate::history::{self, MAX_HISTORY, NodeHistoryEntry, NodeImage, PodHistoryEntry};
 use crate::missing::{EvidenceSource, MissingEvidence};
 use crate::objects::{RecordedEvent, RecordedNode, RecordedPod};
 use crate::recorded::Recorded;
@@ -66,6 +66,8 @@ pub struct LiveState {
     pub node: RecordedNode,
     /// The history of the node.
     pub node_history: Vec<Recorded<NodeHistoryEntry>>,
+    /// Images that the node has listed.
+    pub images: Vec<NodeImage>,
     /// The last version of each pod that no longer exists.
     pub gone: Vec<RecordedPod>,
     /// Time of the first request to delete each pod, by UID.
@@ -234,7 +236,19 @@ impl LiveState {
         if !history::push_change(&mut self.node_history, NodeHistoryEntry::new(t, &node)) {
             self.record_missing(MissingEvidence::new(EvidenceSource::NodeHistory, full_history("the node")));
         }
+        self.note_images(&node);
         self.node = node;
+    }
+
+    /// Keeps the images that the node lists, and those that it has listed before.
+    fn note_images(&mut self, node: &RecordedNode) {
+        for image in NodeImage::listed_by(node) {
+            let is_same = |known: &&mut NodeImage| known.names.iter().any(|name| image.names.contains(name));
+            match self.images.iter_mut().find(is_same) {
+                Some(known) => *known = image,
+                None => self.images.push(image),
+            }
+        }
     }
 
     /// Records an event. A newer version, such as one with a higher count, replaces the previous
@@ -380,6 +394,19 @@ mod tests {
             assert_eq!(listed.gone.len(), gone, "{uid}");
         }
         assert_eq!(sources(&listed), ["pods/a"]);
+    }
+
+    /// A node lists an image by its tag first, and by its digest, too, as soon as it is known.
+    #[test]
+    fn images_that_a_node_has_listed_stay() {
+        let node = |images: Value| RecordedNode::decode(json!({"status": {"images": images}})).unwrap();
+        let image = |names: &[&str], bytes: i64| json!({"names": names, "sizeBytes": bytes});
+        let mut state = LiveState::new();
+        state.record_node(1.0, node(json!([image(&["a:1"], 7), image(&["b:1"], 7)])));
+        state.record_node(2.0, node(json!([image(&["a@sha256:1", "a:1"], 8)])));
+        state.record_node(3.0, node(json!([])));
+        let listed = [image(&["a@sha256:1", "a:1"], 8), image(&["b:1"], 7)];
+        assert_eq!(json!(state.images), json!(listed));
     }
 
     /// The pod exists, and its state is not known until a version can be decoded.

@@ -83,7 +83,7 @@ impl EvidenceSource {
             Self::PodHistory => reads(&[Variable::History]),
             Self::NodeHistory => reads(&[Variable::NodeHistory]),
             Self::Events => reads(&[Variable::Events, Variable::Evictions]),
-            Self::Node => reads(&[Variable::Node]),
+            Self::Node => reads(&[Variable::Images, Variable::Node]),
             Self::Summary => reads(&[Variable::PodStats, Variable::Samples, Variable::Stats]),
             Self::KubeletLog => reads(&[Variable::KubeletLog]),
             Self::Metrics => reads(&[Variable::Counted, Variable::Metrics]),

@@ -12,7 +12,7 @@ use serde::de::{Deserializer, Error};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::history::{NodeHistoryEntry, PodHistoryEntry};
+use crate::history::{NodeHistoryEntry, NodeImage, PodHistoryEntry};
 use crate::kubelet_config::{KubeletConfig, thresholds};
 use crate::kubernetes_schema::{
     EventSchema, KubeletConfigurationSchema, NodeConditionSchema, NodeSchema, ObjectSchema, PodSchema,
@@ -100,6 +100,10 @@ pub struct Observations {
     /// History of the node.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub node_history: Vec<Recorded<NodeHistoryEntry>>,
+    /// Images that the node listed during the observation, the last version of each, also of images
+    /// that were deleted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<NodeImage>,
     /// Last version of each pod that did not exist any more at the end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Vec<PodSchema>")]

@@ -27,9 +27,19 @@ impl SampleText {
         serde_json::from_str(&self.text).unwrap_or_default()
     }
 
-    /// Returns the parsed text; `None` if the sample does not stay parsed.
-    pub(crate) fn parsed(&self) -> Option<&Value> {
-        Some(self.parsed.as_ref()?.get_or_init(|| self.parse()))
+    /// Parses the sample as expressions see it: with the pods of the case only, which are those with
+    /// statistics of containers.
+    pub(crate) fn parse_for_expressions(&self) -> Value {
+        let mut sample = self.parse();
+        if let Some(pods) = sample.get_mut("pods").and_then(Value::as_array_mut) {
+            pods.retain(|pod| pod.get("containers").is_some());
+        }
+        sample
+    }
+
+    /// Returns the sample as expressions see it; `None` if it does not stay parsed.
+    pub(crate) fn parsed_for_expressions(&self) -> Option<&Value> {
+        Some(self.parsed.as_ref()?.get_or_init(|| self.parse_for_expressions()))
     }
 }
 

@@ -56,6 +56,7 @@ impl<'a> Scope<'a> {
                 let history = live.map_or(&seen.pod_history, |live| &live.history);
                 cel_map(history.iter().map(|(pod, entries)| (pod.as_str(), documents(entries))))
             }
+            Variable::Images => owned(json!(live.map_or(&seen.images, |live| &live.images))),
             Variable::Kubelet => owned(json!(seen.kubelet_version)),
             Variable::KubeletLog => owned(json!(seen.kubelet_log)),
             Variable::Logs => owned(json!(seen.container_logs)),
@@ -169,7 +170,7 @@ mod tests {
     use std::collections::{BTreeMap, BTreeSet};
 
     use super::*;
-    use crate::history::{ConditionEntry, ContainerEntry, NodeHistoryEntry, PodHistoryEntry};
+    use crate::history::{ConditionEntry, ContainerEntry, NodeHistoryEntry, NodeImage, PodHistoryEntry};
     use crate::metric::Metric;
     use crate::observations::{ApiAnswer, CommandOutput, StepAnswer};
     use crate::sample::{SampleDocument, reduce_summary};
@@ -203,14 +204,16 @@ mod tests {
     }
 
     #[test]
-    fn statistics_have_the_names_of_the_case() {
+    fn statistics_are_of_the_pods_of_the_case_by_their_names() {
         let pod = |name: &str, annotation: &str, value: &str| {
             recorded(
                 json!({"metadata": {"name": name, "annotations": {annotation: value}}, "spec": {"nodeName": "node"}}),
             )
         };
         let stats = |name: &str| json!({"podRef": {"name": name}, "containers": [{"name": "c", "memory": {"workingSetBytes": 5}}]});
-        let sample = json!({"t": 1, "pods": [stats("web-node"), stats("job-x7k2p"), stats("plain")]});
+        // A pod of another namespace, such as one of a repetition of the case.
+        let other = json!({"podRef": {"name": "plain"}, "memory": {"workingSetBytes": 7}});
+        let sample = json!({"t": 1, "pods": [stats("web-node"), stats("job-x7k2p"), stats("plain"), other]});
         let seen = Observations {
             pods_final: vec![
                 pod("web-node", "kubernetes.io/config.mirror", "hash"),
@@ -225,6 +228,9 @@ mod tests {
                 assert_eq!(expression.value(&Scope::of(&seen)).unwrap(), json!(5), "{variable}");
             }
         }
+        let names: Expression = "samples.map(s, s.pods.map(p, p.podRef.name))".parse().unwrap();
+        let expected = json!([["web-node", "job-x7k2p", "plain"]]);
+        assert_eq!(names.value(&Scope::of(&seen)).unwrap(), expected);
     }
 
     #[test]
@@ -413,6 +419,7 @@ mod tests {
                 ("listed".to_owned(), StepAnswer::Command(CommandOutput::default())),
             ]),
             events: evictions_of_all_kinds(),
+            images: vec![NodeImage::default()],
             metrics: BTreeMap::from([("kubelet_evictions".to_owned(), vec![metric])]),
             pod_history: BTreeMap::from([("p".to_owned(), vec![Recorded::of(entry).unwrap()])]),
             node_history: vec![Recorded::of(of_node).unwrap()],

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use evictlab_evidence::{
-    Metric, MissingEvidence, NodeHistoryEntry, ObservationEnd, Observations, PodHistoryEntry, Recorded,
+    Metric, MissingEvidence, NodeHistoryEntry, NodeImage, ObservationEnd, Observations, PodHistoryEntry,
+    Recorded,
 };
 use evictlab_rules::CgroupVersion;
 use schemars::JsonSchema;
@@ -63,19 +64,24 @@ impl<'a> Facts<'a> {
     }
 }
 
-/// `history.yaml`: the states of the pods and of the node, one entry for each change.
+/// `history.yaml`: the states of the pods and of the node, one entry for each change, and the images
+/// that the node has listed.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ObjectHistory<'a> {
     /// States of each pod, by name.
     pods: &'a BTreeMap<String, Vec<Recorded<PodHistoryEntry>>>,
     /// States of the node.
     node: &'a [Recorded<NodeHistoryEntry>],
+    /// Images that the node listed, also those that were deleted.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    images: &'a [NodeImage],
 }
 
 impl<'a> ObjectHistory<'a> {
     /// `None` if nothing changed.
     pub(crate) fn new(observations: &'a Observations) -> Option<Self> {
-        let history = Self { pods: &observations.pod_history, node: &observations.node_history };
+        let Observations { pod_history: pods, node_history: node, images, .. } = observations;
+        let history = Self { pods, node, images };
         (!history.pods.is_empty() || !history.node.is_empty()).then_some(history)
     }
 }

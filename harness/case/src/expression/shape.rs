@@ -70,6 +70,7 @@ impl Shape {
                 ("conditions", map(object_of(&["status", "reason", "message"]))),
                 ("containers", map(object_of(&["state", "reason", "exitCode", "restarts", "ready"]))),
             ]))),
+            Variable::Images => list(object_of(&["names", "sizeBytes"])),
             Variable::Metrics => map(list(object_of(&["labels", "value", "increase"]))),
             Variable::Node => api(ApiType::Node),
             Variable::NodeHistory => list(Object(vec![

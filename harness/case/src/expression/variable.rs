@@ -21,6 +21,8 @@ pub enum Variable {
     Evictions,
     /// States of each pod during the case.
     History,
+    /// Images that the node listed during the case.
+    Images,
     /// Version of the kubelet.
     Kubelet,
     /// Lines of the kubelet's log.
@@ -55,7 +57,7 @@ pub enum Variable {
 
 impl Variable {
     /// All variables, in the order of their names.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 24] = [
         Self::Answers,
         Self::Cgroup,
         Self::Configz,
@@ -64,6 +66,7 @@ impl Variable {
         Self::Events,
         Self::Evictions,
         Self::History,
+        Self::Images,
         Self::Kubelet,
         Self::KubeletLog,
         Self::Logs,
@@ -97,6 +100,7 @@ impl Variable {
             Self::Events => "events",
             Self::Evictions => "evictions",
             Self::History => "history",
+            Self::Images => "images",
             Self::Kubelet => "kubelet",
             Self::KubeletLog => "kubeletLog",
             Self::Logs => "logs",

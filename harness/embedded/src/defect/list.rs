@@ -348,6 +348,7 @@ defects! {
         ImageGcStopsAtHighThreshold = "The periodic deletion of images ends below the high threshold instead of the low one.",
         ReclaimCheckSparesSoft except 29 to 31 = "Deleting images is enough although a soft threshold is still crossed.",
         ReclaimImagesFirst except 29 to 31 = "Images are deleted before the dead containers that use them.",
+        ImagesUsedLastAreDeletedFirst = "Of unused images, those that were used last are deleted first.",
         ReclaimKeepsLastContainers except 29 to 31 = "The last dead container of each name is kept when its pod has terminated, too.",
         ReclaimDeletesLastContainers except 29 to 31 = "The last dead container of each name is deleted while its pod still runs, too.",
         ReclaimKeepsImagesOfOneDisk = "Unused images are not deleted for imagefs.available if there is one file system.",

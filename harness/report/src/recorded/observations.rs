@@ -75,6 +75,7 @@ pub(super) fn read_observations(run: &Path, path: &Path) -> Result<Option<Observ
             match part.as_str() {
                 "pods" => all.insert("podHistory".to_owned(), value),
                 "node" => all.insert("nodeHistory".to_owned(), value),
+                "images" => all.insert(part, value),
                 _ => None,
             };
         }

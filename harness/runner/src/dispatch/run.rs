@@ -12,6 +12,7 @@ use evictlab_case::select::Shard;
 use evictlab_report::baseline::Baseline;
 use evictlab_report::{CaseId, CaseInfo, EventSender, RunEventKind, ShardInfo};
 use jiff::{Timestamp, Unit};
+use tokio::sync::RwLock;
 use tokio::task::{JoinHandle, JoinSet, LocalSet, spawn_local};
 use tokio_util::sync::CancellationToken;
 
@@ -39,6 +40,8 @@ pub(crate) struct RunContext {
     pub pressure_permits: Option<PressurePermits>,
     /// Tasks that give the permits of recovered nodes back.
     pub recoveries: RefCell<JoinSet<()>>,
+    /// Read by each case that shares its node, and written by one that is retried alone.
+    pub shared_cases: RwLock<()>,
 }
 
 /// Runs the requested cases and sends everything that happens to `events`.
@@ -56,6 +59,7 @@ async fn run_local(request: RunRequest, events: EventSender, interrupt: Interrup
         host: HostBudget::new(request.backend.is_one_host()),
         pressure_permits: request.backend.max_nodes_under_pressure().map(PressurePermits::new),
         recoveries: RefCell::default(),
+        shared_cases: RwLock::default(),
         request,
         events,
         cancel: CancellationToken::new(),

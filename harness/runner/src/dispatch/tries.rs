@@ -16,6 +16,10 @@ use crate::node_access::run_node::RunNode;
 /// has half the speed of the one before.
 const MAX_SPEED_TRIES: u32 = 4;
 
+/// Maximum number of tries of a case of which the kubelet lost a container status. On a busy host it
+/// often loses two in a row.
+const MAX_STATUS_TRIES: u32 = 3;
+
 impl RunContext {
     /// Runs a case on its node as often as its `rate` states, else once.
     pub(super) async fn run_for_rate(
@@ -51,7 +55,8 @@ impl RunContext {
 
     /// Runs a case on its node. Repeats it more slowly while its pressure is faster than the node's
     /// statistics, and once if the threshold was not reached or the trigger not observed; after
-    /// that, as often as the run retries cases that failed or are inconclusive.
+    /// that, as often as the run retries cases that failed or are inconclusive. A case that shares
+    /// its node is retried when no other such case runs: the load of many may have been the cause.
     async fn run_with_retries(
         &self,
         case: &LoadedCase,
@@ -61,6 +66,9 @@ impl RunContext {
     ) -> Result<CaseOutcome, Interrupted> {
         let faults = self.request.backend.faults().unwrap_or_default();
         let (mut tries, mut retries) = (vec![], 0);
+        let is_shared = exclusivity == Exclusivity::Shared;
+        let mut beside_others = if is_shared { Some(self.shared_cases.read().await) } else { None };
+        let mut _alone = None;
         loop {
             let runner = CaseRunner {
                 run_id: &self.request.run_id,
@@ -97,10 +105,13 @@ impl RunContext {
             self.events.send(RunEventKind::CaseRetried {
                 id: id.clone(),
                 try_number: number,
-                text: retry.to_string(),
+                text: if is_shared { format!("{retry} alone") } else { retry.to_string() },
                 result: Arc::new(outcome.result),
                 evidence: outcome.evidence,
             });
+            if beside_others.take().is_some() {
+                _alone = Some(self.shared_cases.write().await);
+            }
         }
     }
 }
@@ -119,13 +130,13 @@ impl Retry {
     fn after(result: &CaseResult, number: u32) -> Option<Self> {
         match result.inconclusive_reason? {
             InconclusiveReason::StaleStatistics => (number < MAX_SPEED_TRIES).then_some(Self::MoreSlowly),
+            // A race of the kubelet.
+            InconclusiveReason::StatusLost => (number < MAX_STATUS_TRIES).then_some(Self::Same),
             // Memory that the node freed after the measurement lowers the effective threshold; the
             // second measurement does not include it any more.
             InconclusiveReason::ThresholdNotReached
             // The next try finds a node without unused images.
             | InconclusiveReason::ReclaimSufficed
-            // A race of the kubelet, which hardly loses a status twice.
-            | InconclusiveReason::StatusLost
             // Other load of the host may have come before the trigger, or delayed a deletion.
             | InconclusiveReason::TriggerNotObserved
             | InconclusiveReason::ReclaimPending
@@ -170,9 +181,10 @@ mod tests {
         assert_eq!((1..=4).filter_map(|number| after(outrun, number)).count(), 3);
         let not_reached = Some(InconclusiveReason::ThresholdNotReached);
         assert_eq!([1, 2].map(|number| after(not_reached, number)), [Some(Retry::Same), None]);
-        for once in [InconclusiveReason::ReclaimSufficed, InconclusiveReason::StatusLost] {
-            assert_eq!([1, 2].map(|number| after(Some(once), number)), [Some(Retry::Same), None]);
-        }
+        let sufficed = Some(InconclusiveReason::ReclaimSufficed);
+        assert_eq!([1, 2].map(|number| after(sufficed, number)), [Some(Retry::Same), None]);
+        let lost = Some(InconclusiveReason::StatusLost);
+        assert_eq!([2, 3].map(|number| after(lost, number)), [Some(Retry::Same), None]);
         let missing = Some(InconclusiveReason::EventMissing);
         assert_eq!([1, 2].map(|number| after(missing, number)), [Some(Retry::Same), None]);
         assert_eq!(after(Some(InconclusiveReason::EvidenceLost), 1), None);

@@ -15,7 +15,7 @@ pub enum Exclusivity {
     Node,
     /// The node and the disk that it shares with other nodes.
     Disk,
-    /// The node, the disk and the process IDs of the host.
+    /// The node, and the disk, the process IDs and the processors of the host.
     Host,
 }
 
@@ -40,9 +40,10 @@ const SHARED_VARIABLES: [Variable; 3] = [Variable::Counted, Variable::Metrics, V
 /// - states when a pod is killed, with `killed-within` or `killed-after`, or
 /// - reads `counted`, `metrics` or `kubeletLog`, which also contain evictions of other cases.
 ///
-/// On one host, process id pressure also needs the host, and disk pressure a shared disk: one such
-/// case runs at a time. Others run beside it: they write and start much less than the distance to
-/// its threshold.
+/// On one host, process id pressure and nodes with limited memory also need the host, and disk
+/// pressure a shared disk: one such case runs at a time. Others run beside it: they write and start
+/// much less than the distance to its threshold. A node that runs out of memory reads its programs
+/// from the disk again and again: several at once take the processors and the disk of all others.
 pub fn exclusivity(case: &Case, shared: SharedResources) -> Exclusivity {
     let of_signal = |signal: PressureSignal| match signal {
         PressureSignal::MemoryAvailable => Exclusivity::Node,
@@ -65,6 +66,7 @@ pub fn exclusivity(case: &Case, shared: SharedResources) -> Exclusivity {
         Some(pressure) if pressure.by == PressureMechanism::KubeReserved => {
             pressure.also.keys().copied().map(of_signal).max().unwrap_or(Exclusivity::Node)
         }
+        _ if case.node.memory.is_some() && shared != SharedResources::Nothing => Exclusivity::Host,
         Some(pressure) => pressure.signals().map(of_signal).max().unwrap_or(Exclusivity::Node),
         // A kubelet evicts no other pod while it waits for an evicted one to terminate.
         None if case.expect.killed_within.or(case.expect.killed_after).is_some() => Exclusivity::Node,
@@ -122,6 +124,8 @@ mod tests {
             ("node: {file-systems: {imagefs: 8Gi}}", Host, Exclusivity::Node),
             ("pressure: {signal: nodefs.available}", Host, Exclusivity::Node),
             ("pressure: {signal: pid.available}", Host, Exclusivity::Host),
+            ("node: {memory: 1500Mi}", Host, Exclusivity::Host),
+            ("node: {memory: 1500Mi}", Nothing, Exclusivity::Node),
             ("pressure: {signal: pid.available, by: kube-reserved}", HostAndDisk, Exclusivity::Node),
         ];
         for (more, shared, expected) in rows {

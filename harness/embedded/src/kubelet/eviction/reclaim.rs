@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use evictlab_rules::threshold::ReclaimAction;
 
+use crate::context::SimContext;
 use crate::defect::Defect;
 use crate::kubelet::images::ImageDeletion;
 use crate::kubelet::state::Kubelet;
 use crate::machine::Machine;
-use crate::sim::SimTime;
 
 impl Kubelet {
     /// Deletes dead containers and unused images.
@@ -16,7 +16,7 @@ impl Kubelet {
         &mut self,
         actions: &[ReclaimAction],
         machine: &mut Machine,
-        now: SimTime,
+        ctx: &SimContext,
     ) {
         let mut actions = actions.to_vec();
         if self.has(Defect::ReclaimImagesFirst) {
@@ -37,9 +37,11 @@ impl Kubelet {
                         used: self.pods.images_in_use(),
                         min_age,
                         with_pinned: self.has(Defect::ReclaimDeletesPinned),
+                        is_reversed: self.has(Defect::ImagesUsedLastAreDeletedFirst),
                         bytes: u64::MAX,
                     };
-                    self.status.images.delete_unused(&deletion, now);
+                    let deleted = self.status.images.delete_unused(&deletion, ctx.now);
+                    self.log_deletions(&deleted, ctx);
                 }
             }
         }

@@ -187,7 +187,7 @@ impl Kubelet {
         }
         let actions = manager.node_level_reclaim(pressure);
         if !actions.is_empty() {
-            self.eviction_reclaim_node_level(actions, machine, ctx.now);
+            self.eviction_reclaim_node_level(actions, machine, ctx);
             let sample = self.fresh_sample(machine, ctx);
             if sample.is_some_and(|sample| manager.relieved(&sample)) {
                 self.log_eviction(LogMessage::Relieved, &pair, ctx);

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use evictlab_rules::quantity::KIB;
 
-use super::store::ImageDeletion;
+use super::lookup;
+use super::store::{DeletedImage, ImageDeletion};
 use crate::context::SimContext;
 use crate::defect::{Defect, Defects};
 use crate::kubelet::event::StatusEvent;
@@ -101,12 +102,15 @@ impl Kubelet {
             used: used_images(&self.pods, &self.options.defects),
             min_age: settings.image_min_age,
             with_pinned: false,
+            is_reversed: self.has(Defect::ImagesUsedLastAreDeletedFirst),
             bytes: wanted,
         };
-        let freed = self.status.images.delete_unused(&deletion, ctx.now);
+        let deleted = self.status.images.delete_unused(&deletion, ctx.now);
         let message = "Disk usage on image filesystem is over the high threshold, trying to free bytes down to the \
                        low threshold";
         self.write_log(Level::Info, "image_gc_manager.go:395", message, &pairs, ctx);
+        self.log_deletions(&deleted, ctx);
+        let freed = deleted.iter().map(|image| image.bytes).sum();
         if freed >= wanted {
             return None;
         }
@@ -122,6 +126,20 @@ impl Kubelet {
             self.record_event(EventObject::Node, EventBody::warning("FreeDiskSpaceFailed", &message), ctx);
         }
         Some(message)
+    }
+
+    /// Logs deleted images in their order (`freeImage`).
+    pub(in crate::kubelet) fn log_deletions(&mut self, deleted: &[DeletedImage], ctx: &SimContext) {
+        for DeletedImage { name, bytes } in deleted {
+            let pairs = format!("imageID={:?} size={bytes} runtimeHandler=\"\"", lookup::id(name));
+            self.write_log(
+                Level::Info,
+                "image_gc_manager.go:514",
+                "Removing image to free bytes",
+                &pairs,
+                ctx,
+            );
+        }
     }
 }
 

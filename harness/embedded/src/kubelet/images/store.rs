@@ -41,7 +41,16 @@ pub(crate) struct ImageDeletion<'a> {
     pub min_age: Duration,
     /// True if pinned images are deleted, too: a defect.
     pub with_pinned: bool,
+    /// True if the image that was used last is deleted first: a defect.
+    pub is_reversed: bool,
     /// Number of bytes after which the deletion ends.
+    pub bytes: u64,
+}
+
+/// An image that was deleted.
+#[derive(Clone, Debug)]
+pub(crate) struct DeletedImage {
+    pub name: String,
     pub bytes: u64,
 }
 
@@ -187,8 +196,8 @@ impl Images {
 
     /// Deletes images that no container uses, the least recently used first, then the one that was
     /// detected first, until enough is free (`freeSpace`). An image that is detected now is too
-    /// young. Returns the number of bytes of the deleted images.
-    pub(crate) fn delete_unused(&mut self, deletion: &ImageDeletion<'_>, now: SimTime) -> u64 {
+    /// young. Returns the deleted images in their order.
+    pub(crate) fn delete_unused(&mut self, deletion: &ImageDeletion<'_>, now: SimTime) -> Vec<DeletedImage> {
         self.detect(&deletion.used, now);
         let is_old = |record: &ImageRecord| {
             record.first_detected.is_none_or(|first| now.since(first) >= deletion.min_age)
@@ -205,15 +214,19 @@ impl Images {
             .map(|image| (self.detected[&image.name], image.name.clone(), image.bytes))
             .collect();
         order.sort();
-        let mut freed = 0;
+        if deletion.is_reversed {
+            order.reverse();
+        }
+        let (mut deleted, mut freed) = (vec![], 0);
         for (_, name, bytes) in order {
             self.deleted.extend(self.all.extract_if(.., |image| image.name == name));
+            deleted.push(DeletedImage { name, bytes });
             freed += bytes;
             if freed >= deletion.bytes {
                 break;
             }
         }
-        freed
+        deleted
     }
 
     /// Returns the images as `status.images` of the node.

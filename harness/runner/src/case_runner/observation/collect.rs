@@ -190,6 +190,7 @@ fn copy_live_state(live: &LiveState, observations: &mut Observations) {
     observations.deletion_requests = live.deletion_requests.clone();
     observations.pod_history = live.history.clone();
     observations.node_history = live.node_history.clone();
+    observations.images = live.images.clone();
     observations.node_object = live.node.clone();
     observations.events = live.events.clone();
 }

@@ -12,7 +12,7 @@ const LOADED: &str = "registry.example/tool:1";
 fn reclaim(lab: &mut Lab, action: ReclaimAction) {
     lab.simulation.with(|_, nodes, ctx| {
         let node = nodes.get_mut("n1").unwrap();
-        node.kubelet.eviction_reclaim_node_level(&[action], &mut node.machine, ctx.now);
+        node.kubelet.eviction_reclaim_node_level(&[action], &mut node.machine, ctx);
     });
 }
 
@@ -124,8 +124,9 @@ fn images_of_removed_containers_are_deleted_last() {
         lab.simulation.with(|_, nodes, ctx| {
             let kubelet = &mut nodes.get_mut("n1").unwrap().kubelet;
             let used = kubelet.pods.images_in_use();
-            let deletion = ImageDeletion { used, min_age: Duration::ZERO, with_pinned: false, bytes: 1 };
-            assert!(kubelet.status.images.delete_unused(&deletion, ctx.now) > 0);
+            let min_age = Duration::ZERO;
+            let deletion = ImageDeletion { used, min_age, with_pinned: false, is_reversed: false, bytes: 1 };
+            assert_eq!(kubelet.status.images.delete_unused(&deletion, ctx.now).len(), 1);
         });
     }
     assert!(!has(&lab, LOADED));
