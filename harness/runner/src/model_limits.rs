@@ -92,29 +92,33 @@ impl Limits<'_> {
         if let Some(command) = unsupported_command(&container.spec()) {
             self.add(path, format!("the model does not run {command}"));
         }
-        let lifecycle = container.lifecycle.unwrap_or_default();
-        for (name, hook) in [("postStart", lifecycle.post_start), ("preStop", lifecycle.pre_stop)] {
-            let hook = hook.unwrap_or_default();
-            let path = [path, yaml_path!["lifecycle", name]].concat();
-            let requests = [("httpGet", hook.http_get), ("tcpSocket", hook.tcp_socket)];
-            for kind in requests.into_iter().filter_map(|(kind, request)| request.map(|_| kind)) {
-                let path = [&path[..], yaml_path![kind]].concat();
-                self.add(&path, format!("the model does not run hooks with `{kind}`"));
-            }
-            let exec = hook.exec.map(|exec| exec.command.unwrap_or_default());
-            let spec = exec.map(|command| ContainerSpec { command, ..exec_spec() });
-            if let Some(command) = spec.as_ref().and_then(unsupported_command) {
-                self.add(
-                    &[&path[..], yaml_path!["exec"]].concat(),
-                    format!("the model does not run {command}"),
-                );
-            }
-        }
+        self.add_hooks(path, container.lifecycle.unwrap_or_default());
         for (at, rule) in container.restart_policy_rules.iter().flatten().enumerate() {
             if rule.action.as_deref() == Some("RestartAllContainers") {
                 let path = [path, yaml_path!["restartPolicyRules", at, "action"]].concat();
                 self.add(&path, "the model does not restart all containers of a pod".to_owned());
             }
+        }
+    }
+
+    fn add_hooks(&mut self, path: &[PathSegment], lifecycle: Lifecycle) {
+        let path = [path, yaml_path!["lifecycle"]].concat();
+        if lifecycle.post_start.is_some() {
+            let path = [&path[..], yaml_path!["postStart"]].concat();
+            self.add(&path, "the model does not run `postStart` hooks".to_owned());
+        }
+        let hook = lifecycle.pre_stop.unwrap_or_default();
+        let path = [&path[..], yaml_path!["preStop"]].concat();
+        let requests = [("httpGet", hook.http_get), ("tcpSocket", hook.tcp_socket)];
+        for kind in requests.into_iter().filter_map(|(kind, request)| request.map(|_| kind)) {
+            let path = [&path[..], yaml_path![kind]].concat();
+            self.add(&path, format!("the model does not run hooks with `{kind}`"));
+        }
+        let exec = hook.exec.map(|exec| exec.command.unwrap_or_default());
+        let spec = exec.map(|command| ContainerSpec { command, ..exec_spec() });
+        if let Some(command) = spec.as_ref().and_then(unsupported_command) {
+            let path = [&path[..], yaml_path!["exec"]].concat();
+            self.add(&path, format!("the model does not run {command}"));
         }
     }
 }
@@ -138,7 +142,7 @@ struct Container {
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Lifecycle {
-    post_start: Option<Hook>,
+    post_start: Option<IgnoredAny>,
     pre_stop: Option<Hook>,
 }
 
@@ -249,6 +253,9 @@ mod tests {
             let found = with_hook(hook);
             assert!(found.len() == 1 && found[0].contains(part), "{hook}: {found:?}");
         }
+        let found =
+            limits(&pod("image: agnhost:2.52, args: [pause], lifecycle: {postStart: {sleep: {seconds: 3}}}"));
+        assert!(found.len() == 1 && found[0].starts_with("the model does not run `postStart` hooks"));
         let rule = "image: agnhost:2.52, args: [pause], restartPolicy: Never, restartPolicyRules: [{action: RestartAllContainers, exitCodes: {operator: In, values: [1]}}]";
         assert!(limits(&pod(rule))[0].starts_with("the model does not restart all containers"));
     }

@@ -87,7 +87,8 @@ fn validate_spec(pod: &Value, version: &KubeletVersion, path: &FieldPath, errors
     validate_tolerations(spec, &path.child("tolerations"), errors);
 }
 
-/// Validates the fields that containers of all lists share.
+/// Validates the fields that containers of all lists share. The kubelets of the model do not run
+/// `postStart` hooks.
 fn validate_common(container: &Value, volumes: &BTreeSet<&str>, path: &FieldPath, errors: &mut FieldErrors) {
     let name_path = path.child("name");
     match container.text("name") {
@@ -98,6 +99,11 @@ fn validate_common(container: &Value, volumes: &BTreeSet<&str>, path: &FieldPath
     }
     if container.text("image").is_empty() {
         errors.required(&path.child("image"), "");
+    }
+    let lifecycle = container.get("lifecycle").unwrap_or(&Value::Null);
+    if lifecycle.get("postStart").is_some_and(|hook| !hook.is_null()) {
+        let path = path.child("lifecycle").child("postStart");
+        errors.forbidden(&path, "the model does not run postStart hooks");
     }
     validate_mounts(container, volumes, &path.child("volumeMounts"), errors);
     resources::validate(container.get("resources").unwrap_or(&Value::Null), &path.child("resources"), errors);

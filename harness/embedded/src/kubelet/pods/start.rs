@@ -9,7 +9,7 @@ use super::backoff::Backoff;
 use super::environment::{expand, variables};
 use super::runtime::{Sandbox, State};
 use super::spec::{Container, ContainerIndex, Group, Manifest, PullPolicy};
-use super::worker::{PostStart, Stage, Step, Waiting, Worker};
+use super::worker::{Stage, Step, Waiting, Worker};
 use super::{latency, qos};
 use crate::context::SimContext;
 use crate::defect::Defect;
@@ -31,7 +31,6 @@ impl Kubelet {
     pub(super) fn begin_step(&mut self, worker: &mut Worker, ctx: &mut SimContext) {
         let Some(step) = worker.steps.front() else { return self.steps_done(worker, ctx) };
         let (least, most) = match step {
-            Step::PostStart(_) => return self.begin_post_start(worker, ctx),
             // Includes mounting the volumes.
             Step::Sandbox => (350, 700),
             Step::Image(_) | Step::Restart(_) => (1, 6),
@@ -67,25 +66,11 @@ impl Kubelet {
                 }
                 Step::Create(place) => kubelet.create_container(worker, place, ctx),
                 Step::Start(place) => kubelet.start_container(worker, place, machine, ctx),
-                Step::PostStart(place) => kubelet.finish_post_start(worker, place, machine, ctx),
             }
             if worker.stopping.is_none() {
                 kubelet.begin_step(worker, ctx);
             }
         });
-    }
-
-    /// Schedules the end of a `postStart` hook, unless its command runs.
-    fn begin_post_start(&mut self, worker: &mut Worker, ctx: &mut SimContext) {
-        worker.serial = self.pods.next_serial();
-        let at = match worker.post_start {
-            Some(PostStart::Runs(_)) => None,
-            Some(PostStart::Ends(at)) => Some(at),
-            Some(PostStart::Failed(_)) | None => Some(ctx.now),
-        };
-        if let Some(at) = at {
-            self.schedule_pod(at, PodEvent::Step(worker.manifest.uid.clone(), worker.serial), ctx);
-        }
     }
 
     /// Mounts the volumes, and returns whether all could be mounted. Only ConfigMaps can be
@@ -250,13 +235,7 @@ impl Kubelet {
     }
 
     /// Defers the start of a container. A plain init container defers all later ones, too.
-    pub(super) fn hold(
-        &mut self,
-        worker: &mut Worker,
-        place: ContainerIndex,
-        reason: &'static str,
-        message: String,
-    ) {
+    fn hold(&mut self, worker: &mut Worker, place: ContainerIndex, reason: &'static str, message: String) {
         if let Some(container) = worker.manifest.spec.container(place) {
             worker.reasons.insert(container.name.clone(), Waiting { reason, message });
         }
@@ -312,7 +291,7 @@ impl Kubelet {
         record.state = State::Running { started: ctx.now };
         let id = record.id.clone();
         let (pod, container) = (Cgroup::Pod(uid.clone()), Cgroup::Container(id.clone()));
-        machine.start(id.clone(), spec, ctx.now, ctx.rng);
+        machine.start(id, spec, ctx.now, ctx.rng);
         self.stats_appeared(pod, machine, ctx);
         self.stats_appeared(container, machine, ctx);
         worker.reasons.remove(&name);
@@ -322,7 +301,6 @@ impl Kubelet {
             format!("Started container {name}")
         };
         self.record_container_event(worker, place, EventBody::normal("Started", &message), ctx);
-        self.start_post_start(worker, (&id, place), machine, ctx.now);
     }
 
     fn container_spec(

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::hooks::Hook;
+use super::hooks::has_pre_stop;
 use super::latency;
 use super::runtime::State;
 use super::spec::{ContainerIndex, Group, Spec};
@@ -242,7 +242,7 @@ impl Kubelet {
     fn keeps_grace(&self, worker: &Worker, place: Option<ContainerIndex>) -> bool {
         let Some(place) = place else { return false };
         let spec = &worker.manifest.spec;
-        let has_hook = spec.container(place).is_some_and(|spec| Hook::read(spec, "preStop").is_some());
+        let has_hook = spec.container(place).is_some_and(has_pre_stop);
         (has_hook && self.has(Defect::HookTimeNotSubtracted))
             || (spec.is_sidecar(place) && self.has(Defect::SidecarWaitNotSubtracted))
     }
@@ -266,7 +266,7 @@ impl Kubelet {
                 }
                 StopCause::Pod | StopCause::Sidecars => kubelet.request_inspection(worker, ctx),
                 // The sync goes on.
-                StopCause::PostStartHook | StopCause::Resize => kubelet.begin_step(worker, ctx),
+                StopCause::Resize => kubelet.begin_step(worker, ctx),
             }
         });
     }

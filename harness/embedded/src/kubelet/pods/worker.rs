@@ -42,8 +42,6 @@ pub(super) struct Worker {
     pub pulls: BTreeMap<String, Backoff>,
     /// Reasons why containers were not started (reason cache).
     pub reasons: BTreeMap<String, Waiting>,
-    /// `postStart` hook of the step in progress.
-    pub post_start: Option<PostStart>,
     /// Containers that are being stopped.
     pub stopping: Option<Stopping>,
     /// Kill that waits for the end of a sync.
@@ -120,19 +118,6 @@ pub(super) enum Step {
     Create(ContainerIndex),
     /// Starts a container.
     Start(ContainerIndex),
-    /// Waits for the `postStart` hook of a container.
-    PostStart(ContainerIndex),
-}
-
-/// Progress of a `postStart` hook.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum PostStart {
-    /// Its command runs.
-    Runs(ExecId),
-    /// The hook succeeds at a time.
-    Ends(SimTime),
-    /// The hook has failed with an error.
-    Failed(String),
 }
 
 /// Reason in the status of a pod that the kubelet ends.
@@ -189,8 +174,6 @@ pub(super) enum StopCause {
     Rejected,
     /// The regular containers have ended, and the sidecars follow.
     Sidecars,
-    /// The `postStart` hook of a container has failed.
-    PostStartHook,
     /// A resize restarts containers.
     Resize,
 }
@@ -200,7 +183,6 @@ impl StopCause {
     pub(super) fn message(self, container: &str) -> String {
         match self {
             Self::Pod | Self::Rejected | Self::Sidecars => format!("Stopping container {container}"),
-            Self::PostStartHook => "FailedPostStartHook".to_owned(),
             Self::Resize => format!("Container {container} resize requires restart"),
         }
     }
@@ -237,7 +219,6 @@ impl Worker {
             restarts: BTreeMap::new(),
             pulls: BTreeMap::new(),
             reasons: BTreeMap::new(),
-            post_start: None,
             stopping: None,
             deferred_kill: None,
             pre_stops: BTreeMap::new(),
