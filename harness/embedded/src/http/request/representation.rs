@@ -9,8 +9,6 @@ pub(crate) enum Representation {
     /// Whole objects.
     #[default]
     Object,
-    /// `PartialObjectMetadata`: only the metadata.
-    Metadata,
     /// `Table` of `meta.k8s.io/v1`: the output of `kubectl get`.
     Table,
 }
@@ -35,11 +33,6 @@ impl Representation {
         match (parameter("as"), parameter("g"), parameter("v")) {
             (None, ..) => Some(Self::Object),
             (Some("Table"), Some("meta.k8s.io"), Some("v1")) => Some(Self::Table),
-            (
-                Some("PartialObjectMetadata" | "PartialObjectMetadataList"),
-                Some("meta.k8s.io"),
-                Some("v1"),
-            ) => Some(Self::Metadata),
             _ => None,
         }
     }
