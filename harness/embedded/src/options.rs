@@ -39,8 +39,6 @@ impl ClusterOptions {
 pub struct NodeOptions {
     /// Name, a DNS label.
     pub name: String,
-    /// Labels in addition to those that the kubelet sets.
-    pub labels: Vec<(String, String)>,
     /// Kubelet version, 1.27 to 1.37.
     pub version: KubeletVersion,
     /// Version of the kernel's control groups. On version 1, the kubelet can register for memory
@@ -76,7 +74,6 @@ impl NodeOptions {
     pub fn new(name: impl Into<String>, version: KubeletVersion) -> Self {
         Self {
             name: name.into(),
-            labels: Vec::new(),
             version,
             cgroup: CgroupVersion::V2,
             memory: 16 * GIB,

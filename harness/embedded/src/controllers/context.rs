@@ -49,7 +49,7 @@ pub(super) enum ControllerTask {
     Reconcile(WorkloadKey),
 }
 
-/// Object of a workload controller. A pod has its own key when its job no longer wants the pod.
+/// Object of a workload controller.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct WorkloadKey {
     pub(super) kind: Kind,

@@ -35,10 +35,6 @@ pub(super) struct File {
     pub text: Option<Vec<u8>>,
     /// True if its pages were used since they were cached. The next use makes them active.
     pub referenced: bool,
-    /// False once its name was removed from its tree.
-    named: bool,
-    /// Number of open files.
-    opens: u32,
     /// True if it takes an inode of its file system.
     accounted: bool,
 }
@@ -256,17 +252,7 @@ impl Disk {
 
     fn insert(&mut self, tree: TreeId, name: &str, kind: FileKind, blocks: u64, accounted: bool) -> FileId {
         let id = self.new_file_id();
-        let file = File {
-            kind,
-            tree,
-            size: 0,
-            blocks,
-            text: Some(Vec::new()),
-            referenced: false,
-            named: true,
-            opens: 0,
-            accounted,
-        };
+        let file = File { kind, tree, size: 0, blocks, text: Some(Vec::new()), referenced: false, accounted };
         self.files.insert(id, file);
         if let Some(tree) = &mut self.trees[tree.0] {
             tree.names.insert(name.to_owned(), id);
@@ -345,35 +331,12 @@ impl Disk {
         Ok(())
     }
 
-    /// Removes a name; returns the file if nobody has it open, which removes it too.
+    /// Removes a file, also one that is open; returns its ID if it existed.
     pub(super) fn unlink(&mut self, tree: TreeId, name: &str) -> Option<FileId> {
         let id = self.trees[tree.0].as_mut()?.names.remove(name)?;
         self.count_change(tree);
-        self.files.get_mut(&id)?.named = false;
-        self.remove_if_unused(id)
-    }
-
-    /// Counts an open file.
-    pub(super) fn open(&mut self, id: FileId) {
-        if let Some(file) = self.files.get_mut(&id) {
-            file.opens += 1;
-        }
-    }
-
-    /// Counts a closed file; returns the file if it has no name, which removes it.
-    pub(super) fn close(&mut self, id: FileId) -> Option<FileId> {
-        self.files.get_mut(&id)?.opens -= 1;
-        self.remove_if_unused(id)
-    }
-
-    fn remove_if_unused(&mut self, id: FileId) -> Option<FileId> {
-        let file = self.files.get(&id)?;
-        if file.named || file.opens > 0 {
-            return None;
-        }
-        let (tree, blocks, inodes) = (file.tree, file.blocks, u64::from(file.accounted));
-        self.free(tree, DiskUse { bytes: blocks, inodes });
-        self.files.remove(&id);
+        let file = self.files.remove(&id)?;
+        self.free(tree, DiskUse { bytes: file.blocks, inodes: u64::from(file.accounted) });
         Some(id)
     }
 

@@ -12,14 +12,10 @@ use super::open_file::{OpenFile, Pipe, Target};
 impl Kernel {
     /// Opens a target, with one reference.
     pub(super) fn open(&mut self, target: Target) -> OpenFileId {
-        match &target {
-            Target::File { id, .. } => self.disk.open(*id),
-            Target::Pipe(pipe) => {
-                if let Some(pipe) = self.pipes.get_mut(pipe) {
-                    pipe.writers += 1;
-                }
-            }
-            _ => {}
+        if let Target::Pipe(pipe) = &target
+            && let Some(pipe) = self.pipes.get_mut(pipe)
+        {
+            pipe.writers += 1;
         }
         let file = OpenFile { target, references: 1 };
         match self.free_files.pop() {
@@ -58,21 +54,15 @@ impl Kernel {
         let target = file.target.clone();
         self.open_files[id.0] = None;
         self.free_files.push(id);
-        match target {
-            Target::File { id, .. } => {
-                let removed = self.disk.close(id);
-                self.drop_pages(removed);
+        if let Target::Pipe(id) = target
+            && let Some(pipe) = self.pipes.get_mut(&id)
+        {
+            pipe.writers -= 1;
+            let (reader, is_closed) = (pipe.reader, pipe.writers == 0);
+            if is_closed && !self.processes.contains_key(&reader) {
+                self.pipes.remove(&id);
             }
-            Target::Pipe(id) => {
-                let Some(pipe) = self.pipes.get_mut(&id) else { return };
-                pipe.writers -= 1;
-                let (reader, is_closed) = (pipe.reader, pipe.writers == 0);
-                if is_closed && !self.processes.contains_key(&reader) {
-                    self.pipes.remove(&id);
-                }
-                self.wake(reader);
-            }
-            _ => {}
+            self.wake(reader);
         }
     }
 

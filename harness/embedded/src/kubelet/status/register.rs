@@ -75,8 +75,7 @@ impl Kubelet {
             ("kubernetes.io/hostname", &self.options.name),
             ("kubernetes.io/os", "linux"),
         ];
-        let own = own.into_iter().map(|(label, value)| (label.to_owned(), value.to_owned()));
-        own.chain(self.options.labels.clone()).collect()
+        own.into_iter().map(|(label, value)| (label.to_owned(), value.to_owned())).collect()
     }
 
     fn node_info(&self, ctx: &mut SimContext) -> NodeSystemInfo {

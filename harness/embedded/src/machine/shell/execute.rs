@@ -40,7 +40,7 @@ impl Shell {
             Op::Subshell { end } => {
                 let child = self.fork(index + 1, Self::inherited_descriptors(pid, kernel), pid, kernel)?;
                 self.position.index = *end;
-                self.wait_for(vec![child]);
+                self.wait = Wait::Foreground(Child::running(child));
             }
             Op::Capture { slot, end } => self.start_capture(index + 1, *slot, *end, pid, kernel)?,
             Op::Exit => return Ok(Some(StepOutcome::Exit(self.status))),
@@ -163,7 +163,7 @@ impl Shell {
         }
         let child = self.spawn(&words, Self::inherited_descriptors(pid, kernel), pid, kernel);
         self.restore(saved, pid, kernel);
-        self.wait_for(vec![child?]);
+        self.wait = Wait::Foreground(Child::running(child?));
         Ok(None)
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::error::ShellError;
-use super::interpreter::{Child, Shell, Wait};
+use super::interpreter::Shell;
 use super::script::Position;
 use crate::machine::calibration;
 use crate::machine::errno::Errno;
@@ -72,11 +72,6 @@ impl Shell {
     ) -> Result<u64, ShellError> {
         let at = self.request_fork(pid, kernel);
         child_pid(kernel.spawn(pid, Box::new(self.forked_at(index)), descriptors, at))
-    }
-
-    /// Waits for foreground processes.
-    pub(super) fn wait_for(&mut self, children: Vec<u64>) {
-        self.wait = Wait::Foreground(children.into_iter().map(Child::running).collect());
     }
 }
 

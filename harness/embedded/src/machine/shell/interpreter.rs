@@ -82,8 +82,8 @@ pub(super) enum Frame {
 /// The event that a shell waits for.
 pub(super) enum Wait {
     Nothing,
-    /// Foreground processes. The last one determines the status.
-    Foreground(Vec<Child>),
+    /// A foreground process.
+    Foreground(Child),
     /// A command substitution.
     Capture {
         child: Child,

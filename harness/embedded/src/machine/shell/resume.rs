@@ -30,10 +30,8 @@ impl Shell {
                 }
             };
             self.jobs.iter_mut().for_each(record);
-            match &mut self.wait {
-                Wait::Foreground(children) => children.iter_mut().for_each(record),
-                Wait::Capture { child, .. } => record(child),
-                _ => {}
+            if let Wait::Foreground(child) | Wait::Capture { child, .. } = &mut self.wait {
+                record(child);
             }
         }
     }
@@ -42,12 +40,12 @@ impl Shell {
     pub(super) fn resume(&mut self, pid: Pid, kernel: &mut Kernel) -> Option<StepOutcome> {
         match std::mem::replace(&mut self.wait, Wait::Nothing) {
             Wait::Nothing => None,
-            Wait::Foreground(children) => {
-                if children.iter().any(|child| child.status.is_none()) {
-                    self.wait = Wait::Foreground(children);
+            Wait::Foreground(child) => {
+                let Some(status) = child.status else {
+                    self.wait = Wait::Foreground(child);
                     return Some(StepOutcome::Wait);
-                }
-                self.status = children.last().and_then(|child| child.status).unwrap_or_default();
+                };
+                self.status = status;
                 None
             }
             Wait::Capture { child, pipe, slot, mut output, mut at_end } => {
