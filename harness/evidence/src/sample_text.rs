@@ -27,8 +27,8 @@ impl SampleText {
         serde_json::from_str(&self.text).unwrap_or_default()
     }
 
-    /// Parses the sample as expressions see it: with the pods of the case only, which are those with
-    /// statistics of containers.
+    /// Parses the sample as expressions see it: with the pods of the case only, which are those
+    /// with statistics of containers.
     pub(crate) fn parse_for_expressions(&self) -> Value {
         let mut sample = self.parse();
         if let Some(pods) = sample.get_mut("pods").and_then(Value::as_array_mut) {

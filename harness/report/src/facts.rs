@@ -64,8 +64,8 @@ impl<'a> Facts<'a> {
     }
 }
 
-/// `history.yaml`: the states of the pods and of the node, one entry for each change, and the images
-/// that the node has listed.
+/// `history.yaml`: the states of the pods and of the node, one entry for each change, and the
+/// images that the node has listed.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ObjectHistory<'a> {
     /// States of each pod, by name.

@@ -16,8 +16,8 @@ use crate::node_access::run_node::RunNode;
 /// has half the speed of the one before.
 const MAX_SPEED_TRIES: u32 = 4;
 
-/// Maximum number of tries of a case of which the kubelet lost a container status. On a busy host it
-/// often loses two in a row.
+/// Maximum number of tries of a case of which the kubelet lost a container status. On a busy host,
+/// it often loses two in a row.
 const MAX_STATUS_TRIES: u32 = 3;
 
 impl RunContext {
