@@ -48,7 +48,7 @@ impl WatchUpdate {
             Self::Pod(_) | Self::PodDeleted(_) | Self::ListEnded(WatchedKind::Pods) => {
                 &[Variable::Evictions, Variable::History, Variable::PodList, Variable::Pods]
             }
-            Self::Node(_) => &[Variable::Node, Variable::NodeHistory],
+            Self::Node(_) => &[Variable::Images, Variable::Node, Variable::NodeHistory],
             Self::Event(_) => &[Variable::Events, Variable::Evictions],
             Self::ListStarted(_) | Self::ListEnded(WatchedKind::Node) => &[],
             Self::UndecodablePod(_) | Self::Undecodable(_) | Self::Failed(_) => &[],
