@@ -1,4 +1,4 @@
-//! Representation of objects in responses: as they are, or as a table.
+//! Representation of objects in responses: as they are, as metadata, or as a table.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -24,10 +24,18 @@ pub(crate) struct View {
     pub(crate) kind: Kind,
     /// Representation of objects.
     pub(crate) representation: Representation,
-    /// Rows of a table contain the whole object (`includeObject=Object`), and not its metadata.
-    with_objects: bool,
+    /// Content of the rows of a table.
+    include: IncludeObject,
     /// Current time, for ages in tables.
     now: Timestamp,
+}
+
+/// `includeObject`: the part of an object that its table row contains.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum IncludeObject {
+    None,
+    Metadata,
+    Object,
 }
 
 #[derive(Serialize)]
@@ -36,7 +44,7 @@ struct List<'a> {
     kind: String,
     api_version: String,
     metadata: Value,
-    items: Vec<&'a Value>,
+    items: Vec<Cow<'a, Value>>,
 }
 
 impl View {
@@ -50,15 +58,16 @@ impl View {
         resource: &'static Resource,
         kind: Kind,
     ) -> Result<Self, Status> {
-        let with_objects = match request.query.text("includeObject") {
-            "" | "Metadata" => false,
-            "Object" => true,
+        let include = match request.query.text("includeObject") {
+            "" | "Metadata" => IncludeObject::Metadata,
+            "None" => IncludeObject::None,
+            "Object" => IncludeObject::Object,
             text => {
                 return Err(Status::bad_request(format!("unrecognized includeObject value: {text:?}")));
             }
         };
         let now = cluster.with(|simulation| simulation.store.epoch.at(simulation.now));
-        Ok(Self { resource, kind, representation: request.representation, with_objects, now })
+        Ok(Self { resource, kind, representation: request.representation, include, now })
     }
 
     /// Returns a stored object in the requested representation. A table has column definitions if
@@ -66,6 +75,7 @@ impl View {
     pub(crate) fn represent<'a>(&self, stored: &'a Value, with_columns: bool) -> Cow<'a, Value> {
         match self.representation {
             Representation::Object => Cow::Borrowed(stored),
+            Representation::Metadata => Cow::Owned(partial_metadata(stored)),
             Representation::Table => {
                 let metadata = json!({"resourceVersion": stored.resource_version()});
                 Cow::Owned(self.table(std::iter::once(stored), metadata, with_columns))
@@ -83,12 +93,20 @@ impl View {
     /// Responds with a list and its metadata.
     pub(crate) fn list(&self, stored: &[Arc<Value>], metadata: Value) -> Response {
         let objects = stored.iter().map(|object| &**object);
-        if self.representation == Representation::Table {
-            return responses::json(200, &self.table(objects, metadata, true));
-        }
-        let kind = format!("{}List", self.resource.kind);
-        let api_version = self.resource.api_version();
-        responses::json(200, &List { kind, api_version, metadata, items: objects.collect() })
+        let (kind, api_version, items) = match self.representation {
+            Representation::Table => return responses::json(200, &self.table(objects, metadata, true)),
+            Representation::Metadata => (
+                "PartialObjectMetadataList".to_owned(),
+                "meta.k8s.io/v1".to_owned(),
+                objects.map(|object| Cow::Owned(partial_metadata(object))).collect(),
+            ),
+            Representation::Object => (
+                format!("{}List", self.resource.kind),
+                self.resource.api_version(),
+                objects.map(Cow::Borrowed).collect(),
+            ),
+        };
+        responses::json(200, &List { kind, api_version, metadata, items })
     }
 
     fn table<'a>(
@@ -98,7 +116,11 @@ impl View {
         with_columns: bool,
     ) -> Value {
         let rows = objects.map(|object| {
-            let included = if self.with_objects { object.clone() } else { partial_metadata(object) };
+            let included = match self.include {
+                IncludeObject::None => Value::Null,
+                IncludeObject::Metadata => partial_metadata(object),
+                IncludeObject::Object => object.clone(),
+            };
             table::row(self.kind, object, included, self.now)
         });
         table::table(self.kind, rows.collect(), metadata, with_columns)

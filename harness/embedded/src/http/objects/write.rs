@@ -4,7 +4,7 @@ use axum::response::Response;
 use serde_json::Value;
 
 use super::Endpoint;
-use crate::apiserver::{self, FieldValidation, Status, StoredObject};
+use crate::apiserver::{self, Status, StoredObject, WriteOptions};
 use crate::cluster::Cluster;
 use crate::context::SimContext;
 use crate::http::request::ApiRequest;
@@ -18,13 +18,11 @@ pub(crate) fn create(
     request: &ApiRequest,
     endpoint: Endpoint,
 ) -> Result<Response, Status> {
-    let field_validation = request.query.field_validation()?;
+    let options = request.write_options()?;
     let object = parse(request, endpoint)?;
     let namespace = request.path.namespace();
     let StoredObject { object, warnings } = cluster.with(|simulation| {
-        simulation.with_context(|ctx| {
-            apiserver::create(ctx, endpoint.view.kind, namespace, object, field_validation)
-        })
+        simulation.with_context(|ctx| apiserver::create(ctx, endpoint.view.kind, namespace, object, options))
     })?;
     Ok(endpoint.view.one(201, &object, &warnings))
 }
@@ -35,7 +33,7 @@ pub(crate) fn update(
     request: &ApiRequest,
     endpoint: Endpoint,
 ) -> Result<Response, Status> {
-    let field_validation = request.query.field_validation()?;
+    let options = request.write_options()?;
     let object = parse(request, endpoint)?;
     let metadata = object.metadata();
     if metadata.text("name").is_empty() && metadata.text("generateName").is_empty() {
@@ -45,7 +43,7 @@ pub(crate) fn update(
         simulation.with_context(|ctx| {
             // Updates of events and leases also create.
             let code = if endpoint.stored(ctx.store, request).is_ok() { 200 } else { 201 };
-            Ok((code, replace(ctx, request, endpoint, object, field_validation)?))
+            Ok((code, replace(ctx, request, endpoint, object, options)?))
         })
     })?;
     Ok(endpoint.view.one(code, &object, &warnings))
@@ -57,18 +55,16 @@ pub(crate) fn replace(
     request: &ApiRequest,
     endpoint: Endpoint,
     object: Value,
-    field_validation: FieldValidation,
+    options: WriteOptions,
 ) -> Result<StoredObject, Status> {
     let path = endpoint.path(request);
     match endpoint.subresource {
-        Some(SubresourceKind::Status) => apiserver::update_status(ctx, path, object, field_validation),
+        Some(SubresourceKind::Status) => apiserver::update_status(ctx, path, object, options),
         Some(SubresourceKind::EphemeralContainers) => {
-            apiserver::update_ephemeral_containers(ctx, path.namespace, path.name, object, field_validation)
+            apiserver::update_ephemeral_containers(ctx, path.namespace, path.name, object, options)
         }
-        Some(SubresourceKind::Resize) => {
-            apiserver::resize(ctx, path.namespace, path.name, object, field_validation)
-        }
-        _ => apiserver::update(ctx, path, object, field_validation),
+        Some(SubresourceKind::Resize) => apiserver::resize(ctx, path.namespace, path.name, object, options),
+        _ => apiserver::update(ctx, path, object, options),
     }
 }
 

@@ -9,6 +9,8 @@ pub(crate) enum Representation {
     /// Whole objects.
     #[default]
     Object,
+    /// `PartialObjectMetadata`: only the metadata.
+    Metadata,
     /// `Table` of `meta.k8s.io/v1`: the output of `kubectl get`.
     Table,
 }
@@ -33,6 +35,11 @@ impl Representation {
         match (parameter("as"), parameter("g"), parameter("v")) {
             (None, ..) => Some(Self::Object),
             (Some("Table"), Some("meta.k8s.io"), Some("v1")) => Some(Self::Table),
+            (
+                Some("PartialObjectMetadata" | "PartialObjectMetadataList"),
+                Some("meta.k8s.io"),
+                Some("v1"),
+            ) => Some(Self::Metadata),
             _ => None,
         }
     }

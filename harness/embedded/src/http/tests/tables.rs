@@ -81,6 +81,8 @@ async fn prints_pods_as_kubectl() {
     );
     let whole = lab.get_as(&format!("{path}/p?includeObject=Object"), TABLE).await.json();
     assert_eq!(whole["rows"][0]["object"]["spec"]["nodeName"], "worker");
+    let none = lab.get_as(&format!("{path}?includeObject=None"), TABLE).await.json();
+    assert_eq!(none["rows"][0]["object"], Value::Null);
     assert_eq!(lab.get_as(&format!("{path}?includeObject=Some"), TABLE).await.code, 400);
 
     let mut watch = lab.watch_as(&format!("{path}?watch=1&timeoutSeconds=5"), TABLE).await;
@@ -94,15 +96,20 @@ async fn prints_pods_as_kubectl() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn serves_objects_as_json_only() {
+async fn serves_metadata_and_reads_yaml() {
     let lab = Lab::new().await;
     let path = "/api/v1/namespaces/test/configmaps";
     let partial = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
-    assert_eq!(lab.get_as(path, partial).await.code, 406);
+    let list = lab.get_as(path, partial).await.json();
+    assert_eq!(list["kind"], "PartialObjectMetadataList");
+    assert_eq!(
+        (&list["items"][0]["kind"], &list["items"][0]["data"]),
+        (&json!("PartialObjectMetadata"), &Value::Null)
+    );
     assert_eq!(lab.get_as(path, "application/yaml").await.code, 406);
     assert_eq!(lab.get_as(path, "application/vnd.kubernetes.protobuf").await.code, 406);
     let body = "metadata:\n  name: y\ndata:\n  a: b\n";
     let created =
         lab.request(http::Method::POST, path, &[("content-type", "application/yaml")], body.to_owned()).await;
-    assert_eq!(created.code, 415);
+    assert_eq!((created.code, &created.json()["data"]["a"]), (201, &json!("b")));
 }
