@@ -319,6 +319,45 @@ expect:
     assert_eq!(ran.verdicts.values().next().unwrap().0, "failed", "{}", ran.out);
 }
 
+/// Cases without a trigger are tried once more: the load of the others may have delayed it.
+#[test]
+fn a_case_on_a_shared_node_is_retried_alone() {
+    const CASE: &str = r#"
+about: A test.
+pods: [{metadata: {name: quiet}, spec: {containers: [{name: el1, image: 'agnhost:2.52', args: [pause], resources: {limits: {ephemeral-storage: 20Mi}}}]}}]
+trigger: evicted(pods.quiet)
+timeout: 30s
+expect: {evicted: [quiet]}
+"#;
+    let folder = tempfile::tempdir().unwrap();
+    let names = ["first", "second", "third"];
+    for name in names {
+        fs::write(folder.path().join(format!("{name}.yaml")), format!("name: {name}{CASE}")).unwrap();
+    }
+    let ran = run(&[folder.path().to_str().unwrap(), "--kubelet", "v1.36"]);
+    let events = fs::read_to_string(ran.folder.path().join("results/artifacts/events.jsonl")).unwrap();
+    // The cases that make progress before the first retry, and after the last.
+    let (mut before, mut after) = (vec![], vec![]);
+    let mut retried = vec![];
+    for event in events.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()) {
+        let case = event["case"].as_str().unwrap_or_default().to_owned();
+        match event["type"].as_str().unwrap() {
+            "case-retried" => {
+                assert!(event["text"].as_str().unwrap().contains("alone"), "{event}");
+                retried.push(case);
+            }
+            "case-progress" if retried.len() == names.len() => after.push(case),
+            "case-progress" if retried.is_empty() => before.push(case),
+            _ => {}
+        }
+    }
+    before.dedup();
+    after.dedup();
+    assert_eq!(retried.len(), names.len(), "{}", ran.out);
+    assert!(before.len() > names.len(), "the first tries run side by side: {before:?}");
+    assert_eq!(after.len(), names.len(), "each case is retried without the others: {after:?}");
+}
+
 #[test]
 fn no_case_starts_after_a_failure_on_request() {
     let arguments = ["message", "ranking", "--kubelet", "v1.36", "--defect", "annotations-missing"];

@@ -1,7 +1,5 @@
 //! Creation of objects.
 
-use std::sync::Arc;
-
 use evictlab_rules::KubeletVersion;
 use k8s_openapi::api::policy::v1::PodDisruptionBudgetStatus;
 use serde_json::{Value, json};
@@ -9,7 +7,7 @@ use serde_json::{Value, json};
 use super::decode::decode;
 use super::field_errors::FieldErrors;
 use super::objects::{control_plane_version, store_error};
-use super::options::{FieldValidation, StoredObject, WriteOptions};
+use super::options::{FieldValidation, StoredObject};
 use super::status::Status;
 use super::{metadata, names, namespace, pod, priority_class, quota, runtime_class, workload};
 use crate::context::SimContext;
@@ -25,9 +23,9 @@ pub(crate) fn create(
     kind: Kind,
     namespace: &str,
     mut object: Value,
-    options: WriteOptions,
+    field_validation: FieldValidation,
 ) -> Result<StoredObject, Status> {
-    let warnings = decode(kind, &mut object, options.field_validation)?;
+    let warnings = decode(kind, &mut object, field_validation)?;
     let name = metadata::prepare(ctx, kind, namespace, &mut object)?;
     metadata::check_namespace(ctx, kind, namespace, &name)?;
     match kind {
@@ -44,11 +42,6 @@ pub(crate) fn create(
     let key = if kind.scope() == Scope::Namespaced { namespace } else { "" };
     if ctx.store.get(kind, key, &name).is_some() {
         return Err(Status::already_exists(kind, &name));
-    }
-    if options.dry_run {
-        object.metadata_mut().write("uid", ctx.store.uid());
-        object.metadata_mut().write("creationTimestamp", ctx.epoch().meta_time(ctx.now));
-        return Ok(StoredObject { object: Arc::new(object), warnings });
     }
     let object = ctx.store.create(kind, object, ctx.now).map_err(|error| store_error(kind, &name, error))?;
     Ok(StoredObject { object, warnings })

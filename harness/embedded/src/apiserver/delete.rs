@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::objects::{check_preconditions, find, finish_update, increment_generation, replace};
-use super::options::{DeleteOptions, DeleteResult, ObjectPath, WriteOptions};
+use super::options::{DeleteOptions, DeleteResult, ObjectPath};
 use super::status::{self, Status};
 use super::{metadata, namespace, pod, workload};
 use crate::context::SimContext;
@@ -31,8 +31,7 @@ pub(crate) fn delete(
     check_preconditions(kind, name, &old, &options.preconditions)?;
     let mut object = Value::clone(&old);
     if workload::is_workload(kind) {
-        let propagation = options.propagation.unwrap_or(workload::default_propagation(kind));
-        metadata::set_propagation_finalizer(&mut object, propagation);
+        metadata::set_foreground_finalizer(&mut object, options.foreground);
     }
     if object.finalizers().next().is_some() {
         if !object.is_deleting() {
@@ -40,10 +39,9 @@ pub(crate) fn delete(
             object.metadata_mut().write("deletionGracePeriodSeconds", 0);
             increment_generation(&mut object);
         }
-        let object = if options.dry_run { object.into() } else { replace(ctx, kind, name, object)? };
-        return Ok(DeleteResult::Object(object));
+        return replace(ctx, kind, name, object).map(DeleteResult::Object);
     }
-    let last = if options.dry_run { None } else { ctx.store.remove(kind, namespace, name) };
+    let last = ctx.store.remove(kind, namespace, name);
     // Service accounts are returned: `ReturnDeletedObject` of their storage.
     if kind == Kind::ServiceAccount {
         return Ok(DeleteResult::Object(last.unwrap_or(old)));
@@ -65,5 +63,5 @@ pub(crate) fn remove_finalizer(
     let mut object = Value::clone(&old);
     metadata::remove_finalizer(&mut object, finalizer);
     // The object exists and its version is current, so the update cannot fail.
-    let _ = finish_update(ctx, path, object, Vec::new(), WriteOptions::default());
+    let _ = finish_update(ctx, path, object, Vec::new());
 }

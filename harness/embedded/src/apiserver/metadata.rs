@@ -5,10 +5,13 @@ use serde_json::{Map, Value, json};
 
 use super::field_errors::{FieldErrors, FieldPath};
 use super::names::{self, NameRule};
-use super::options::{ObjectPath, Propagation};
+use super::options::ObjectPath;
 use super::status::Status;
 use crate::context::SimContext;
 use crate::resource::{Kind, ObjectExt, Scope};
+
+/// Finalizer of an object that is deleted after its dependents.
+pub(crate) const FOREGROUND_FINALIZER: &str = "foregroundDeletion";
 
 /// Completes the metadata of a new object and returns its name: sets the namespace, generates the
 /// name from `generateName`, removes server-set fields.
@@ -159,18 +162,12 @@ pub(super) fn validate_labels(labels: &Value, path: &FieldPath, errors: &mut Fie
     }
 }
 
-/// Replaces the garbage collector's finalizer by that of a propagation policy.
-pub(super) fn set_propagation_finalizer(object: &mut Value, propagation: Propagation) {
-    for other in Propagation::ALL.into_iter().filter(|other| *other != propagation) {
-        if let Some(finalizer) = other.finalizer() {
-            remove_finalizer(object, finalizer);
-        }
-    }
-    if let Some(finalizer) = propagation.finalizer()
-        && object.finalizers().all(|other| other != finalizer)
-    {
-        let all: Vec<String> = object.finalizers().chain([finalizer]).map(str::to_owned).collect();
-        object.metadata_mut().write("finalizers", all);
+/// Adds the finalizer that keeps an object until the garbage collector has deleted its dependents,
+/// or removes it.
+pub(super) fn set_foreground_finalizer(object: &mut Value, foreground: bool) {
+    remove_finalizer(object, FOREGROUND_FINALIZER);
+    if foreground {
+        object.metadata_mut().push("finalizers", json!(FOREGROUND_FINALIZER));
     }
 }
 

@@ -27,12 +27,12 @@ mod workload;
 pub(crate) use create::{create, create_event, default_and_validate_pod, store_event};
 pub(crate) use decode::parse;
 pub(crate) use delete::{delete, remove_finalizer};
+pub(crate) use metadata::FOREGROUND_FINALIZER;
 pub(crate) use names::is_extended_resource;
 pub(crate) use names::{label_value, qualified_name};
 pub(crate) use objects::control_plane_version;
 pub(crate) use options::{
-    DeleteOptions, DeleteResult, FieldValidation, ObjectPath, Preconditions, Propagation, StoredObject,
-    WriteOptions,
+    DeleteOptions, DeleteResult, FieldValidation, ObjectPath, Preconditions, StoredObject,
 };
 pub(crate) use pod::{evict, finish_pod_deletion};
 pub(crate) use status::{Status, StatusReason};

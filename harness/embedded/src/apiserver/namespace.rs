@@ -47,8 +47,5 @@ pub(super) fn delete(
     let mut namespace = Value::clone(&old);
     namespace.metadata_mut().write("deletionTimestamp", ctx.epoch().meta_time(ctx.now));
     namespace.status_mut().write("phase", "Terminating");
-    if options.dry_run {
-        return Ok(DeleteResult::Object(namespace.into()));
-    }
     replace(ctx, Kind::Namespace, name, namespace).map(DeleteResult::Object)
 }

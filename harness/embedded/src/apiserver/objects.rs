@@ -5,7 +5,7 @@ use std::sync::Arc;
 use evictlab_rules::KubeletVersion;
 use serde_json::Value;
 
-use super::options::{ObjectPath, Preconditions, StoredObject, WriteOptions};
+use super::options::{ObjectPath, Preconditions, StoredObject};
 use super::status::Status;
 use crate::context::SimContext;
 use crate::resource::{Kind, ObjectExt};
@@ -42,11 +42,7 @@ pub(super) fn finish_update(
     path: ObjectPath,
     object: Value,
     warnings: Vec<String>,
-    options: WriteOptions,
 ) -> Result<StoredObject, Status> {
-    if options.dry_run {
-        return Ok(StoredObject { object: Arc::new(object), warnings });
-    }
     let is_deleted = object.is_deleting();
     let grace = object.metadata().integer("deletionGracePeriodSeconds");
     let stored = replace(ctx, path.kind, path.name, object)?;

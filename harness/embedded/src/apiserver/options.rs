@@ -31,15 +31,6 @@ pub(crate) enum FieldValidation {
     Strict,
 }
 
-/// Options of creations and updates.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct WriteOptions {
-    /// Treatment of unknown fields.
-    pub field_validation: FieldValidation,
-    /// Does everything except storing the object.
-    pub dry_run: bool,
-}
-
 /// `metav1.DeleteOptions`, as far as the embedded cluster supports them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct DeleteOptions {
@@ -47,18 +38,30 @@ pub(crate) struct DeleteOptions {
     pub grace: Option<u64>,
     /// Preconditions; a violation is a conflict.
     pub preconditions: Preconditions,
-    /// Treatment of dependents; `None` for the default of the kind.
-    pub propagation: Option<Propagation>,
-    /// Does everything except deleting the object.
-    pub dry_run: bool,
+    /// Deletes the dependents before the object (`Foreground`), and not after it (`Background`).
+    pub foreground: bool,
 }
 
 impl DeleteOptions {
     /// Converts the options of a request.
     ///
     /// # Errors
-    /// 422 for a negative grace period and for an unknown propagation policy.
+    /// 422 for a negative grace period and for an unknown propagation policy, 501 for `Orphan` and
+    /// for `dryRun`.
     pub(crate) fn from_api(options: v1::DeleteOptions) -> Result<Self, Status> {
+        if options.dry_run.is_some_and(|stages| !stages.is_empty()) {
+            return Err(Status::dry_run());
+        }
+        let foreground = match options.propagation_policy.as_deref() {
+            None | Some("" | "Background") => false,
+            Some("Foreground") => true,
+            Some("Orphan") => return Err(Status::orphaned_dependents()),
+            Some(other) => {
+                return Err(invalid_delete_options(&format!(
+                    "propagationPolicy: Unsupported value: {other:?}: supported values: \"Foreground\", \"Background\", \"Orphan\", \"nil\""
+                )));
+            }
+        };
         let preconditions = options.preconditions.unwrap_or_default();
         Ok(Self {
             grace: options.grace_period_seconds.map(parse_grace).transpose()?,
@@ -66,8 +69,7 @@ impl DeleteOptions {
                 uid: preconditions.uid,
                 resource_version: preconditions.resource_version,
             },
-            propagation: options.propagation_policy.as_deref().and_then(Propagation::parse).transpose()?,
-            dry_run: options.dry_run.is_some_and(|stages| !stages.is_empty()),
+            foreground,
         })
     }
 }
@@ -81,54 +83,6 @@ fn parse_grace(seconds: i64) -> Result<u64, Status> {
 
 fn invalid_delete_options(message: &str) -> Status {
     Status::new(StatusReason::Invalid, format!("DeleteOptions.meta.k8s.io \"\" is invalid: {message}"))
-}
-
-/// `propagationPolicy`: treatment of the dependents of a deleted object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Propagation {
-    /// Keeps the dependents and removes their owner reference.
-    Orphan,
-    /// Deletes the dependents after the object.
-    Background,
-    /// Deletes the dependents before the object.
-    Foreground,
-}
-
-impl Propagation {
-    /// All policies.
-    pub(crate) const ALL: [Self; 3] = [Self::Foreground, Self::Background, Self::Orphan];
-
-    /// Returns the serialized name.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Orphan => "Orphan",
-            Self::Background => "Background",
-            Self::Foreground => "Foreground",
-        }
-    }
-
-    /// Parses a policy; `None` for an empty text.
-    fn parse(text: &str) -> Option<Result<Self, Status>> {
-        if text.is_empty() {
-            return None;
-        }
-        let known = Self::ALL.into_iter().find(|known| known.name() == text);
-        Some(known.ok_or_else(|| {
-            invalid_delete_options(&format!(
-                "propagationPolicy: Unsupported value: {text:?}: supported values: \"Foreground\", \"Background\", \"Orphan\", \"nil\""
-            ))
-        }))
-    }
-
-    /// Returns the finalizer that keeps the object until the garbage collector has handled its
-    /// dependents.
-    pub(crate) fn finalizer(self) -> Option<&'static str> {
-        match self {
-            Self::Orphan => Some("orphan"),
-            Self::Background => None,
-            Self::Foreground => Some("foregroundDeletion"),
-        }
-    }
 }
 
 /// Preconditions of a deletion.

@@ -153,6 +153,17 @@ impl Status {
         Self::new(StatusReason::Forbidden, message).with_details(details(kind, name))
     }
 
+    /// 501 for a dry run.
+    pub(crate) fn dry_run() -> Self {
+        Self::new(StatusReason::NotImplemented, "the embedded cluster does not implement dryRun")
+    }
+
+    /// 501 for a deletion that keeps dependents.
+    pub(crate) fn orphaned_dependents() -> Self {
+        let message = "the embedded cluster does not orphan dependents: set propagationPolicy to Background or Foreground";
+        Self::new(StatusReason::NotImplemented, message)
+    }
+
     /// 500 `InternalError`.
     pub(crate) fn internal(message: impl Into<String>) -> Self {
         Self::new(StatusReason::InternalError, message)

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::create::{create, prepare_event, validate};
 use super::decode::decode;
 use super::objects::{control_plane_version, find, finish_update, increment_generation};
-use super::options::{ObjectPath, StoredObject, WriteOptions};
+use super::options::{FieldValidation, ObjectPath, StoredObject};
 use super::status::{Status, StatusReason};
 use super::{metadata, namespace, pod, priority_class, runtime_class, workload};
 use crate::context::SimContext;
@@ -22,16 +22,16 @@ pub(crate) fn update(
     ctx: &mut SimContext,
     path: ObjectPath,
     mut object: Value,
-    options: WriteOptions,
+    field_validation: FieldValidation,
 ) -> Result<StoredObject, Status> {
     let kind = path.kind;
     let old = match find(ctx, path) {
         Err(_) if matches!(kind, Kind::Event | Kind::Lease) => {
-            return create(ctx, kind, path.namespace, object, options);
+            return create(ctx, kind, path.namespace, object, field_validation);
         }
         old => old?,
     };
-    let warnings = decode(kind, &mut object, options.field_validation)?;
+    let warnings = decode(kind, &mut object, field_validation)?;
     metadata::carry_over(path, &old, &mut object)?;
     let mut errors = match kind {
         Kind::Pod => pod::prepare_update(ctx, &mut object, &old),
@@ -53,7 +53,7 @@ pub(crate) fn update(
         increment_generation(&mut object);
     }
     errors.into_result(kind, path.name)?;
-    finish_update(ctx, path, object, warnings, options)
+    finish_update(ctx, path, object, warnings)
 }
 
 /// Replaces the status, the labels and the annotations of an object.
@@ -64,10 +64,10 @@ pub(crate) fn update_status(
     ctx: &mut SimContext,
     path: ObjectPath,
     mut object: Value,
-    options: WriteOptions,
+    field_validation: FieldValidation,
 ) -> Result<StoredObject, Status> {
     let old = find(ctx, path)?;
-    let warnings = decode(path.kind, &mut object, options.field_validation)?;
+    let warnings = decode(path.kind, &mut object, field_validation)?;
     metadata::carry_over(path, &old, &mut object)?;
     let mut new = Value::clone(&old);
     for field in ["labels", "annotations"] {
@@ -79,7 +79,7 @@ pub(crate) fn update_status(
     {
         new.status_mut().set_default("qosClass", class.clone());
     }
-    finish_update(ctx, path, new, warnings, options)
+    finish_update(ctx, path, new, warnings)
 }
 
 /// Sets the ephemeral containers of a pod to those of `object`, a whole pod.
@@ -92,12 +92,13 @@ pub(crate) fn update_ephemeral_containers(
     namespace: &str,
     name: &str,
     object: Value,
-    options: WriteOptions,
+    field_validation: FieldValidation,
 ) -> Result<StoredObject, Status> {
     let path = ObjectPath { kind: Kind::Pod, namespace, name };
-    let (old, new, warnings) = merge_spec(ctx, path, object, options, pod::with_ephemeral_containers)?;
+    let (old, new, warnings) =
+        merge_spec(ctx, path, object, field_validation, pod::with_ephemeral_containers)?;
     pod::validate_ephemeral_update(&new, &old).into_result(Kind::Pod, name)?;
-    finish_update(ctx, path, new, warnings, options)
+    finish_update(ctx, path, new, warnings)
 }
 
 /// Sets the resources of a pod's containers to those of `object`, a whole pod; since 1.36 also its
@@ -112,7 +113,7 @@ pub(crate) fn resize(
     namespace: &str,
     name: &str,
     object: Value,
-    options: WriteOptions,
+    field_validation: FieldValidation,
 ) -> Result<StoredObject, Status> {
     let control_plane = control_plane_version(ctx);
     if !control_plane.at_least(33) {
@@ -120,7 +121,7 @@ pub(crate) fn resize(
     }
     let path = ObjectPath { kind: Kind::Pod, namespace, name };
     let merge = if control_plane.at_least(36) { pod::with_all_resources } else { pod::with_resources };
-    let (old, new, warnings) = merge_spec(ctx, path, object, options, merge)?;
+    let (old, new, warnings) = merge_spec(ctx, path, object, field_validation, merge)?;
     pod::validate_resize(&new, &old, &control_plane).into_result(Kind::Pod, name)?;
     if control_plane.at_least(36)
         && let Some(node) = ctx.store.get(Kind::Node, "", new.spec().text("nodeName"))
@@ -128,7 +129,7 @@ pub(crate) fn resize(
     {
         return Err(Status::forbidden(Kind::Pod, name, &reason));
     }
-    finish_update(ctx, path, new, warnings, options)
+    finish_update(ctx, path, new, warnings)
 }
 
 /// Reads the object of a request to a subresource, and merges it into the spec of the stored one.
@@ -137,11 +138,11 @@ fn merge_spec(
     ctx: &SimContext,
     path: ObjectPath,
     mut object: Value,
-    options: WriteOptions,
+    field_validation: FieldValidation,
     merge: fn(&Value, &Value) -> Value,
 ) -> Result<(Arc<Value>, Value, Vec<String>), Status> {
     let old = find(ctx, path)?;
-    let warnings = decode(path.kind, &mut object, options.field_validation)?;
+    let warnings = decode(path.kind, &mut object, field_validation)?;
     metadata::carry_over(path, &old, &mut object)?;
     let mut new = merge(&old, &object);
     if new.spec() != old.spec() {

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::context::ControllerContext;
 use super::namespaces;
-use crate::apiserver::{self, WriteOptions};
+use crate::apiserver::{self, FieldValidation};
 use crate::resource::Kind;
 
 const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
@@ -36,7 +36,7 @@ pub(super) fn start(ctx: &mut ControllerContext) {
     });
     for (kind, object) in namespaces.into_iter().chain(classes) {
         // The store is empty and the objects are valid, so this cannot fail.
-        let _ = apiserver::create(ctx, kind, "", object, WriteOptions::default());
+        let _ = apiserver::create(ctx, kind, "", object, FieldValidation::default());
     }
     for name in NAMESPACES {
         namespaces::create_defaults(name, ctx);

@@ -6,7 +6,7 @@ use rand::RngExt;
 use serde_json::json;
 
 use super::context::{ControllerContext, ControllerTask};
-use crate::apiserver::{self, DeleteOptions, Propagation, WriteOptions};
+use crate::apiserver::{self, DeleteOptions, FieldValidation};
 use crate::context::SimContext;
 use crate::resource::{Kind, ObjectExt, Scope};
 use crate::storage::{ObjectChange, WatchEventType};
@@ -60,7 +60,7 @@ pub(super) fn create_defaults(namespace: &str, ctx: &mut ControllerContext) {
     for (kind, object) in [(Kind::ServiceAccount, account), (Kind::ConfigMap, root_ca)] {
         if ctx.store.get(kind, namespace, object.name()).is_none() {
             // Fails if the namespace is terminating, which needs no default objects.
-            let _ = apiserver::create(ctx, kind, namespace, object, WriteOptions::default());
+            let _ = apiserver::create(ctx, kind, namespace, object, FieldValidation::default());
         }
     }
 }
@@ -76,9 +76,7 @@ pub(super) fn empty(namespace: &str, ctx: &mut ControllerContext) {
             ctx.store.list(kind, Some(namespace)).map(|object| object.name().to_owned()).collect();
         for name in names {
             // An object that is already gone needs no deletion.
-            let options =
-                DeleteOptions { propagation: Some(Propagation::Background), ..DeleteOptions::default() };
-            let _ = apiserver::delete(ctx, kind, namespace, &name, options);
+            let _ = apiserver::delete(ctx, kind, namespace, &name, DeleteOptions::default());
         }
     }
     if kinds().any(|kind| ctx.store.list(kind, Some(namespace)).next().is_some()) {

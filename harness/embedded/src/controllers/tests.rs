@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::apiserver::{self, DeleteOptions, WriteOptions};
+use crate::apiserver::{self, DeleteOptions, FieldValidation};
 use crate::options::ClusterOptions;
 use crate::resource::{Kind, ObjectExt};
 use crate::sim::SimTime;
@@ -47,7 +47,7 @@ impl TestCluster {
 
     pub(super) fn create(&mut self, kind: Kind, namespace: &str, object: Value) {
         self.0
-            .with_context(|ctx| apiserver::create(ctx, kind, namespace, object, WriteOptions::default()))
+            .with_context(|ctx| apiserver::create(ctx, kind, namespace, object, FieldValidation::default()))
             .unwrap();
     }
 

@@ -55,6 +55,9 @@ fn dispatch(cluster: &Cluster, request: &ApiRequest, is_acceptable: bool) -> Res
     let verbs = subresource.map_or(resource.verbs, |subresource| subresource.verbs);
     let verb = request_verb(request).filter(|verb| verbs.contains(verb));
     let verb = verb.ok_or_else(|| unsupported_verb(request))?;
+    if !request.query.text("dryRun").is_empty() {
+        return Err(Status::dry_run());
+    }
     if let Some(subresource) = subresource {
         return dispatch_subresource(cluster, request, resource, subresource, verb);
     }

@@ -56,7 +56,7 @@ fn patch_operation(resource: &Resource) -> Value {
     if resource.scope == Scope::Namespaced {
         parameters.push(path("namespace"));
     }
-    parameters.extend(["dryRun", "fieldManager", "fieldValidation"].map(query));
+    parameters.extend(["fieldManager", "fieldValidation"].map(query));
     json!({
         "operationId": format!("patch{}", resource.kind),
         "parameters": parameters,

@@ -24,18 +24,10 @@ pub(crate) struct View {
     pub(crate) kind: Kind,
     /// Representation of objects.
     pub(crate) representation: Representation,
-    /// Content of the rows of a table.
-    include: IncludeObject,
+    /// Rows of a table contain the whole object (`includeObject=Object`), and not its metadata.
+    with_objects: bool,
     /// Current time, for ages in tables.
     now: Timestamp,
-}
-
-/// `includeObject`: the part of an object that its table row contains.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum IncludeObject {
-    None,
-    Metadata,
-    Object,
 }
 
 #[derive(Serialize)]
@@ -58,16 +50,15 @@ impl View {
         resource: &'static Resource,
         kind: Kind,
     ) -> Result<Self, Status> {
-        let include = match request.query.text("includeObject") {
-            "" | "Metadata" => IncludeObject::Metadata,
-            "None" => IncludeObject::None,
-            "Object" => IncludeObject::Object,
+        let with_objects = match request.query.text("includeObject") {
+            "" | "Metadata" => false,
+            "Object" => true,
             text => {
                 return Err(Status::bad_request(format!("unrecognized includeObject value: {text:?}")));
             }
         };
         let now = cluster.with(|simulation| simulation.store.epoch.at(simulation.now));
-        Ok(Self { resource, kind, representation: request.representation, include, now })
+        Ok(Self { resource, kind, representation: request.representation, with_objects, now })
     }
 
     /// Returns a stored object in the requested representation. A table has column definitions if
@@ -116,11 +107,7 @@ impl View {
         with_columns: bool,
     ) -> Value {
         let rows = objects.map(|object| {
-            let included = match self.include {
-                IncludeObject::None => Value::Null,
-                IncludeObject::Metadata => partial_metadata(object),
-                IncludeObject::Object => object.clone(),
-            };
+            let included = if self.with_objects { object.clone() } else { partial_metadata(object) };
             table::row(self.kind, object, included, self.now)
         });
         table::table(self.kind, rows.collect(), metadata, with_columns)

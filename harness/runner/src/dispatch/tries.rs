@@ -6,6 +6,7 @@ use std::sync::Arc;
 use evictlab_case::LoadedCase;
 use evictlab_judge::{CaseResult, InconclusiveReason, Phase, known_bug, over_runs};
 use evictlab_report::{CaseId, RunEventKind};
+use tokio::sync::RwLockWriteGuard;
 
 use crate::case_runner::{CaseOutcome, CaseRunner, Interrupted};
 use crate::dispatch::run::RunContext;
@@ -110,9 +111,19 @@ impl RunContext {
                 evidence: outcome.evidence,
             });
             if beside_others.take().is_some() {
-                _alone = Some(self.shared_cases.write().await);
+                _alone = Some(self.wait_until_alone(id).await);
             }
         }
+    }
+
+    /// Waits until no other case runs that shares its node. None starts before the guard is dropped.
+    async fn wait_until_alone(&self, id: &CaseId) -> RwLockWriteGuard<'_, ()> {
+        if let Ok(alone) = self.shared_cases.try_write() {
+            return alone;
+        }
+        let text = "waiting for the end of the cases that share their nodes".to_owned();
+        self.events.send(RunEventKind::CaseStep { id: id.clone(), phase: Phase::AwaitNode, text });
+        self.shared_cases.write().await
     }
 }
 

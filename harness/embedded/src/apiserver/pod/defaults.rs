@@ -1,4 +1,5 @@
-//! Defaults of pods: `pkg/apis/core/v1/defaults.go`.
+//! Defaults of pods: `pkg/apis/core/v1/defaults.go`, without those of probes, ports, references to
+//! fields, and sources of volumes, which the model does not read.
 
 use std::collections::BTreeMap;
 
@@ -47,16 +48,14 @@ pub(in crate::apiserver) fn set_template_defaults(template: &mut Value) {
     if let Some(account) = spec.get("serviceAccount").cloned() {
         spec.set_default("serviceAccountName", account);
     }
-    let host_network: bool = spec.read("hostNetwork");
     for list in ALL_CONTAINER_LISTS {
-        for container in spec.items_mut(list) {
-            set_container_defaults(container);
-            if list != "ephemeralContainers" && host_network {
-                set_host_ports(container);
-            }
+        spec.items_mut(list).for_each(set_container_defaults);
+    }
+    for volume in spec.items_mut("volumes").filter_map(Value::as_object_mut) {
+        if volume.keys().all(|field| field == "name") {
+            volume.insert("emptyDir".to_owned(), json!({}));
         }
     }
-    spec.items_mut("volumes").for_each(set_volume_defaults);
 }
 
 /// Sets the defaults of a container.
@@ -70,93 +69,12 @@ pub(super) fn set_container_defaults(container: &mut Value) {
     ] {
         container.set_default(field, value);
     }
-    for port in container.items_mut("ports") {
-        port.set_default("protocol", json!("TCP"));
-    }
-    for variable in container.items_mut("env") {
-        variable.get_mut("valueFrom").into_iter().for_each(set_reference_defaults);
-    }
-    for name in ["livenessProbe", "readinessProbe", "startupProbe"] {
-        if let Some(probe) = container.get_mut(name) {
-            for (field, value) in [
-                ("timeoutSeconds", 1),
-                ("periodSeconds", 10),
-                ("successThreshold", 1),
-                ("failureThreshold", 3),
-            ] {
-                if probe.integer(field) == 0 {
-                    probe.write(field, value);
-                }
-            }
-            set_handler_defaults(probe);
-        }
-    }
-    for hook in ["postStart", "preStop"] {
-        if let Some(hook) = container.get_mut("lifecycle").and_then(|lifecycle| lifecycle.get_mut(hook)) {
-            set_handler_defaults(hook);
-        }
-    }
-}
-
-fn set_handler_defaults(handler: &mut Value) {
-    if let Some(get) = handler.get_mut("httpGet") {
-        get.set_default("path", json!("/"));
-        get.set_default("scheme", json!("HTTP"));
-    }
-    if let Some(grpc) = handler.get_mut("grpc") {
-        grpc.set_default("service", json!(""));
-    }
 }
 
 fn set_requests_from_limits(container: &mut Value) {
     let Some(resources) = container.get_mut("resources") else { return };
     for (name, limit) in resources.read::<BTreeMap<String, Value>>("limits") {
         resources["requests"].set_default(&name, limit);
-    }
-}
-
-fn set_host_ports(container: &mut Value) {
-    for port in container.items_mut("ports") {
-        if let Some(same) = port.get("containerPort").cloned() {
-            port.set_default("hostPort", same);
-        }
-    }
-}
-
-fn set_volume_defaults(volume: &mut Value) {
-    let Some(fields) = volume.as_object_mut() else { return };
-    if fields.keys().all(|field| field == "name") {
-        fields.insert("emptyDir".to_owned(), json!({}));
-    }
-    for source in ["secret", "configMap", "downwardAPI", "projected"] {
-        if let Some(source) = fields.get_mut(source) {
-            source.set_default("defaultMode", json!(0o644));
-        }
-    }
-    if let Some(path) = fields.get_mut("hostPath") {
-        path.set_default("type", json!(""));
-    }
-    if let Some(downward) = fields.get_mut("downwardAPI") {
-        downward.items_mut("items").for_each(set_reference_defaults);
-    }
-    for source in fields.get_mut("projected").into_iter().flat_map(|projected| projected.items_mut("sources"))
-    {
-        if let Some(token) = source.get_mut("serviceAccountToken") {
-            token.set_default("expirationSeconds", json!(3600));
-        }
-        if let Some(downward) = source.get_mut("downwardAPI") {
-            downward.items_mut("items").for_each(set_reference_defaults);
-        }
-    }
-}
-
-/// Sets the defaults of a reference to a field of the pod or to a resource of a container.
-fn set_reference_defaults(from: &mut Value) {
-    if let Some(field) = from.get_mut("fieldRef") {
-        field.set_default("apiVersion", json!("v1"));
-    }
-    if let Some(resource) = from.get_mut("resourceFieldRef") {
-        resource.set_default("divisor", json!("0"));
     }
 }
 

@@ -38,9 +38,6 @@ pub(in crate::apiserver) fn delete(
     if pending.is_none() {
         increment_generation(&mut pod);
     }
-    if options.dry_run {
-        return Ok(DeleteResult::Object(pod.into()));
-    }
     if grace == 0 && pod.finalizers().next().is_none() {
         let removed = ctx.store.remove(Kind::Pod, namespace, name);
         return Ok(DeleteResult::Object(removed.unwrap_or_else(|| pod.into())));

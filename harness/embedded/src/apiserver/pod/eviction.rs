@@ -14,10 +14,6 @@ use crate::context::SimContext;
 use crate::resource::pod_status::PodCondition;
 use crate::resource::{Kind, ObjectExt, label_selector};
 
-/// Maximum number of evicted pods that the disruption controller has not confirmed
-/// (`MaxDisruptedPodSize`).
-const MAX_DISRUPTED_PODS: usize = 2000;
-
 /// Evicts a pod by a `policy/v1` `Eviction` and returns a `Status` of success.
 ///
 /// # Errors
@@ -38,23 +34,21 @@ pub(crate) fn evict(
     let phase = pod.phase();
     let is_unprotected = ["Succeeded", "Failed", "Pending"].contains(&phase) || pod.is_deleting();
     if !is_unprotected {
-        check_budgets(ctx, namespace, &pod, options.dry_run)?;
+        check_budgets(ctx, namespace, &pod)?;
     }
     check_preconditions(Kind::Pod, name, &pod, &options.preconditions)?;
-    if !options.dry_run {
-        let now = ctx.epoch().meta_time(ctx.now);
-        ctx.store.update(Kind::Pod, namespace, name, |pod| {
-            PodCondition::disruption("EvictionByEvictionAPI", "Eviction API: evicting").set(pod, now);
-        });
-        // The condition has changed the resource version.
-        options.preconditions.resource_version = None;
-    }
+    let now = ctx.epoch().meta_time(ctx.now);
+    ctx.store.update(Kind::Pod, namespace, name, |pod| {
+        PodCondition::disruption("EvictionByEvictionAPI", "Eviction API: evicting").set(pod, now);
+    });
+    // The condition has changed the resource version.
+    options.preconditions.resource_version = None;
     delete(ctx, namespace, name, &options)?;
     Ok(json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}))
 }
 
 /// Checks the budgets that select a running pod and takes one disruption from the budget.
-fn check_budgets(ctx: &mut SimContext, namespace: &str, pod: &Value, dry_run: bool) -> Result<(), Status> {
+fn check_budgets(ctx: &mut SimContext, namespace: &str, pod: &Value) -> Result<(), Status> {
     let selects = |budget: &&Arc<Value>| label_selector::selects(budget, pod);
     let budgets: Vec<_> =
         ctx.store.list(Kind::PodDisruptionBudget, Some(namespace)).filter(selects).cloned().collect();
@@ -78,22 +72,16 @@ fn check_budgets(ctx: &mut SimContext, namespace: &str, pod: &Value, dry_run: bo
         let cause = format!("The disruption budget {name} is still being processed by the server.");
         return Err(blocked(cause, Some(10)));
     }
-    if status.disrupted_pods.as_ref().is_some_and(|pods| pods.len() > MAX_DISRUPTED_PODS) {
-        let reason = "DisruptedPods map too big - too many evictions not confirmed by PDB controller";
-        return Err(Status::forbidden(Kind::PodDisruptionBudget, name, reason));
-    }
     if status.disruptions_allowed <= 0 {
         return Err(blocked(insufficient_healthy_pods(&status, name), None));
     }
-    if !dry_run {
-        let now = ctx.epoch().meta_time(ctx.now);
-        ctx.store.update(Kind::PodDisruptionBudget, namespace, name, |budget| {
-            budget.change("status", |status: &mut PodDisruptionBudgetStatus| {
-                status.disruptions_allowed -= 1;
-                status.disrupted_pods.get_or_insert_default().insert(pod.name().to_owned(), now);
-            });
+    let now = ctx.epoch().meta_time(ctx.now);
+    ctx.store.update(Kind::PodDisruptionBudget, namespace, name, |budget| {
+        budget.change("status", |status: &mut PodDisruptionBudgetStatus| {
+            status.disruptions_allowed -= 1;
+            status.disrupted_pods.get_or_insert_default().insert(pod.name().to_owned(), now);
         });
-    }
+    });
     Ok(())
 }
 

@@ -11,12 +11,20 @@ const NAME_LABELS: [&str; 2] = ["job-name", "batch.kubernetes.io/job-name"];
 /// Labels of a job's pods with the job's uid: legacy and current key.
 const UID_LABELS: [&str; 2] = ["controller-uid", "batch.kubernetes.io/controller-uid"];
 
-/// Rejects indexed jobs, which the job controller of the embedded cluster does not implement.
-pub(super) fn reject_indexed(job: &Value) -> Result<(), Status> {
-    if job.spec().text("completionMode") != "Indexed" {
+/// Rejects jobs that the job controller of the embedded cluster does not implement: indexed ones,
+/// and those with rules for failed pods that read exit codes or fail the job.
+pub(super) fn reject_unsupported(job: &Value) -> Result<(), Status> {
+    let spec = job.spec();
+    let is_unsupported = |rule: &Value| {
+        rule.get("onExitCodes").is_some() || !["Count", "Ignore"].contains(&rule.text("action"))
+    };
+    let message = if spec.text("completionMode") == "Indexed" {
+        "the embedded cluster does not run Indexed jobs: leave completionMode out"
+    } else if spec["podFailurePolicy"].items("rules").any(is_unsupported) {
+        "the embedded cluster runs podFailurePolicy only with onPodConditions and the actions Count and Ignore"
+    } else {
         return Ok(());
-    }
-    let message = "the embedded cluster does not run Indexed jobs: leave completionMode out";
+    };
     Err(Status::new(StatusReason::NotImplemented, message))
 }
 

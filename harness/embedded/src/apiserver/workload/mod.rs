@@ -5,5 +5,5 @@ mod job;
 mod prepare;
 mod validation;
 
-pub(super) use prepare::{default_propagation, is_workload, prepare, prepare_update};
+pub(super) use prepare::{is_workload, prepare, prepare_update};
 pub(super) use validation::validate;

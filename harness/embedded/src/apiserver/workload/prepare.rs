@@ -6,7 +6,6 @@ use super::validation::{validate, validate_update};
 use super::{defaults, job};
 use crate::apiserver::field_errors::FieldErrors;
 use crate::apiserver::objects::control_plane_version;
-use crate::apiserver::options::Propagation;
 use crate::apiserver::status::Status;
 use crate::context::SimContext;
 use crate::resource::{Kind, ObjectExt};
@@ -19,7 +18,7 @@ pub(in crate::apiserver) fn is_workload(kind: Kind) -> bool {
 /// Sets defaults, generation and status of a new workload.
 ///
 /// # Errors
-/// 501 for an indexed job.
+/// 501 for a job that the model does not run.
 pub(in crate::apiserver) fn prepare(
     ctx: &mut SimContext,
     kind: Kind,
@@ -30,7 +29,7 @@ pub(in crate::apiserver) fn prepare(
     object.metadata_mut().write("generation", 1);
     match kind {
         Kind::Job => {
-            job::reject_indexed(object)?;
+            job::reject_unsupported(object)?;
             job::generate_selector(ctx, name, object);
             object.write("status", json!({}));
         }
@@ -51,11 +50,4 @@ pub(in crate::apiserver) fn prepare_update(
     let mut errors = validate(kind, object, &control_plane_version(ctx));
     validate_update(kind, object, old, &mut errors);
     errors
-}
-
-/// Returns the propagation policy of a deletion that states none
-/// (`DefaultGarbageCollectionPolicy`).
-pub(in crate::apiserver) fn default_propagation(kind: Kind) -> Propagation {
-    // batch/v1 predates garbage collection.
-    if kind == Kind::Job { Propagation::Orphan } else { Propagation::Background }
 }

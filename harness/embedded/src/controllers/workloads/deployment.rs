@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::pods::PodController;
 use super::workload_spec::{PodTemplateSpec, ReconcileError, Reconciled, ReplicaSpec, nonzero};
 use crate::apiserver::int_or_percent::{Round, scaled};
-use crate::apiserver::{self, WriteOptions, control_plane_version};
+use crate::apiserver::{self, FieldValidation, control_plane_version};
 use crate::context::SimContext;
 use crate::controllers::context::ControllerContext;
 use crate::controllers::owners::controller_reference;
@@ -82,7 +82,7 @@ fn create(
     };
     spec.selector.match_labels.get_or_insert_default().insert(TEMPLATE_HASH.to_owned(), hash);
     let set = json!({"metadata": metadata, "spec": spec});
-    match apiserver::create(ctx, Kind::ReplicaSet, object.namespace(), set, WriteOptions::default()) {
+    match apiserver::create(ctx, Kind::ReplicaSet, object.namespace(), set, FieldValidation::default()) {
         Ok(_) => {
             if spec.replicas > 0 {
                 record_scaling(owner, &name, None, spec.replicas, ctx);

@@ -7,7 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference,
 use serde_json::{Value, json};
 
 use super::workload_spec::PodTemplateSpec;
-use crate::apiserver::{self, DeleteOptions, Status, WriteOptions};
+use crate::apiserver::{self, DeleteOptions, FieldValidation, Status};
 use crate::controllers::context::ControllerContext;
 use crate::controllers::{owners, recorder};
 use crate::resource::pod_status::ConditionStatus;
@@ -71,7 +71,7 @@ impl PodController<'_> {
             ..ObjectMeta::default()
         };
         let pod = json!({"metadata": metadata, "spec": template.spec});
-        match apiserver::create(ctx, Kind::Pod, self.object.namespace(), pod, WriteOptions::default()) {
+        match apiserver::create(ctx, Kind::Pod, self.object.namespace(), pod, FieldValidation::default()) {
             Ok(stored) => {
                 let message = format!("Created pod: {}", stored.object.name());
                 self.record_event(EventBody::normal("SuccessfulCreate", &message), ctx);

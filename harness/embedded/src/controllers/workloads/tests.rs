@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::super::tests::TestCluster;
-use crate::apiserver::{self, DeleteOptions, ObjectPath, Propagation, WriteOptions};
+use crate::apiserver::{self, DeleteOptions, FieldValidation, ObjectPath};
 use crate::resource::{Kind, ObjectExt};
 
 impl TestCluster {
@@ -64,8 +64,8 @@ impl TestCluster {
         });
     }
 
-    fn delete(&mut self, kind: Kind, name: &str, propagation: Option<Propagation>) {
-        let how = DeleteOptions { propagation, ..DeleteOptions::default() };
+    fn delete(&mut self, kind: Kind, name: &str, foreground: bool) {
+        let how = DeleteOptions { foreground, ..DeleteOptions::default() };
         self.0.with_context(|ctx| apiserver::delete(ctx, kind, "default", name, how)).unwrap();
     }
 
@@ -73,7 +73,7 @@ impl TestCluster {
         let mut object = self.get(kind, name).unwrap().clone();
         change(&mut object);
         let path = ObjectPath { kind, namespace: "default", name };
-        self.0.with_context(|ctx| apiserver::update(ctx, path, object, WriteOptions::default())).unwrap();
+        self.0.with_context(|ctx| apiserver::update(ctx, path, object, FieldValidation::default())).unwrap();
     }
 
     fn set_of(&self, deployment: &str) -> Vec<&Value> {
@@ -152,7 +152,7 @@ fn replaces_and_keeps_failed_pod() {
     // A pod that is being deleted is replaced at once.
     let second = cluster.names("r").into_iter().find(|name| *name != first).unwrap();
     cluster.running(&second);
-    cluster.delete(Kind::Pod, &second, None);
+    cluster.delete(Kind::Pod, &second, false);
     cluster.run_until(3.0);
     assert_eq!(cluster.names("r").len(), 3);
     assert_eq!(cluster.get(Kind::ReplicaSet, "r").unwrap()["status"]["terminatingReplicas"], 1);
@@ -183,26 +183,15 @@ fn deployment_replaces_replica_set_of_old_template() {
 fn deletes_dependents_by_propagation_policy() {
     let mut cluster = TestCluster::roomy();
     cluster.make(Kind::Deployment, "d", json!({}));
-    cluster.make(Kind::ReplicaSet, "r", json!({}));
-    cluster.job("j", json!({}));
     cluster.run_until(1.0);
-    cluster.delete(Kind::Deployment, "d", None);
-    cluster.delete(Kind::ReplicaSet, "r", Some(Propagation::Orphan));
-    cluster.delete(Kind::Job, "j", None);
+    cluster.delete(Kind::Deployment, "d", false);
     cluster.run_until(1.5);
     assert!(cluster.get(Kind::Deployment, "d").is_none() && cluster.set_of("d").is_empty());
     assert!(cluster.pods("d")[0]["metadata"]["deletionTimestamp"].is_string());
-    assert!(cluster.get(Kind::ReplicaSet, "r").is_none());
-    // Jobs orphan their pods by default.
-    for app in ["r", "j"] {
-        let pod = cluster.pods(app)[0];
-        assert!(!pod.is_deleting(), "{app}");
-        assert!(pod["metadata"]["ownerReferences"].as_array().is_none_or(Vec::is_empty), "{app}");
-    }
     // With foreground deletion, the owner waits for its dependents.
     cluster.make(Kind::ReplicaSet, "s", json!({}));
     cluster.run_until(2.0);
-    cluster.delete(Kind::ReplicaSet, "s", Some(Propagation::Foreground));
+    cluster.delete(Kind::ReplicaSet, "s", true);
     cluster.run_until(3.0);
     assert!(cluster.get(Kind::ReplicaSet, "s").is_some());
     let pod = cluster.names("s").remove(0);
@@ -289,12 +278,9 @@ fn job_completes_after_enough_successes() {
 }
 
 #[test]
-fn job_failure_policy_distinguishes_disruptions_and_exit_codes() {
+fn job_failure_policy_ignores_disruptions() {
     let mut cluster = TestCluster::roomy();
-    let policy = json!({"rules": [
-        {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]},
-        {"action": "FailJob", "onExitCodes": {"containerName": "c", "operator": "In", "values": [42]}},
-    ]});
+    let policy = json!({"rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}]});
     cluster.job("j", json!({"backoffLimit": 0, "podFailurePolicy": policy}));
     cluster.run_until(1.0);
     let first = cluster.names("j").remove(0);
@@ -308,12 +294,8 @@ fn job_failure_policy_distinguishes_disruptions_and_exit_codes() {
     let second = cluster.names("j").into_iter().find(|name| *name != first).unwrap();
     cluster.end(&second, "Failed", 42);
     cluster.run_until(40.0);
-    let failed = ("Failed".to_owned(), "PodFailurePolicy".to_owned());
+    let failed = ("Failed".to_owned(), "BackoffLimitExceeded".to_owned());
     assert_eq!(cluster.conditions(Kind::Job, "j"), [failed]);
-    let message = format!(
-        "j: Container c for pod default/{second} failed with exit code 42 matching FailJob rule at index 1"
-    );
-    assert_eq!(cluster.event_messages("PodFailurePolicy"), [message]);
     assert_eq!(cluster.names("j").len(), 2);
 }
 

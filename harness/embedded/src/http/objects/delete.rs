@@ -12,26 +12,19 @@ use crate::http::responses;
 use crate::http::selector::ObjectSelector;
 use crate::resource::{Kind, ObjectExt};
 
-/// Warning for the deletion of a job without `propagationPolicy`.
-const JOB_WARNING: &str = "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning";
-
 /// Handles DELETE of one object.
 pub(crate) fn delete(
     cluster: &Cluster,
     request: &ApiRequest,
     endpoint: Endpoint,
 ) -> Result<Response, Status> {
-    let options = delete_options(request)?;
-    let warnings = match (endpoint.view.kind, options.propagation) {
-        (Kind::Job, None) => vec![JOB_WARNING.to_owned()],
-        _ => Vec::new(),
-    };
+    let options = delete_options(request, endpoint.view.kind)?;
     let (namespace, name) = (request.path.namespace(), request.path.name());
     let deleted = cluster.with(|simulation| {
         simulation.with_context(|ctx| apiserver::delete(ctx, endpoint.view.kind, namespace, name, options))
     })?;
     Ok(match deleted {
-        DeleteResult::Object(object) => endpoint.view.one(200, &object, &warnings),
+        DeleteResult::Object(object) => endpoint.view.one(200, &object, &[]),
         DeleteResult::Status(status) => responses::json(200, &status),
     })
 }
@@ -43,7 +36,7 @@ pub(crate) fn delete_collection(
     request: &ApiRequest,
     endpoint: Endpoint,
 ) -> Result<Response, Status> {
-    let options = delete_options(request)?;
+    let options = delete_options(request, endpoint.view.kind)?;
     let selector = ObjectSelector::from_query(&request.query, endpoint.view.kind)?;
     let namespace = request.path.namespace();
     let (objects, version) = cluster.with(|simulation| {
@@ -65,7 +58,11 @@ pub(crate) fn delete_collection(
 }
 
 /// Reads `DeleteOptions` from the body, or from the query if there is no body.
-fn delete_options(request: &ApiRequest) -> Result<DeleteOptions, Status> {
+///
+/// # Errors
+/// 501 also for a Job without `propagationPolicy`, whose pods would be orphaned: batch/v1 predates
+/// garbage collection.
+fn delete_options(request: &ApiRequest, kind: Kind) -> Result<DeleteOptions, Status> {
     let sent = if request.body.is_empty() {
         v1::DeleteOptions {
             grace_period_seconds: request.query.number("gracePeriodSeconds")?,
@@ -74,10 +71,12 @@ fn delete_options(request: &ApiRequest) -> Result<DeleteOptions, Status> {
         }
     } else {
         let body = request.json_body()?;
-        serde_json::from_slice(&body).map_err(|error| {
+        serde_json::from_slice::<v1::DeleteOptions>(&body).map_err(|error| {
             Status::bad_request(format!("decoded object cannot be converted to DeleteOptions: {error}"))
         })?
     };
-    let options = DeleteOptions::from_api(sent)?;
-    Ok(DeleteOptions { dry_run: options.dry_run || request.query.dry_run()?, ..options })
+    if kind == Kind::Job && sent.propagation_policy.as_deref().unwrap_or_default().is_empty() {
+        return Err(Status::orphaned_dependents());
+    }
+    DeleteOptions::from_api(sent)
 }

@@ -14,7 +14,7 @@ const MEDIA_TYPES: &[&str] = &["application/merge-patch+json", "application/stra
 
 /// Handles PATCH of an object or subresource.
 pub(crate) fn patch(cluster: &Cluster, request: &ApiRequest, endpoint: Endpoint) -> Result<Response, Status> {
-    let options = request.write_options()?;
+    let field_validation = request.query.field_validation()?;
     let content_type = ContentType::from_headers(&request.headers)?;
     let patch = parse(&request.body)?;
     let StoredObject { object, warnings } = cluster.with(|simulation| {
@@ -31,7 +31,7 @@ pub(crate) fn patch(cluster: &Cluster, request: &ApiRequest, endpoint: Endpoint)
                 }
                 _ => Err(errors::unsupported_media_type("", MEDIA_TYPES)),
             }?;
-            replace(ctx, request, endpoint, new, options)
+            replace(ctx, request, endpoint, new, field_validation)
         })
     })?;
     Ok(endpoint.view.one(200, &object, &warnings))

@@ -46,7 +46,7 @@ pub(crate) fn watch(cluster: &Cluster, request: &ApiRequest, endpoint: Endpoint)
 fn open(cluster: &Cluster, request: &ApiRequest, endpoint: Endpoint) -> Result<Watch, Status> {
     let selector = ObjectSelector::from_query(&request.query, endpoint.view.kind)?;
     let version = resource_version(&request.query)?;
-    let send_initial_events = send_initial_events(&request.query)?;
+    reject_initial_events(&request.query)?;
     let now = Instant::now();
     let deadline = now + request.query.timeout()?.unwrap_or(DEFAULT_TIMEOUT).min(MAX_TIMEOUT);
     let bookmarks = request.query.is_true("allowWatchBookmarks");
@@ -65,35 +65,23 @@ fn open(cluster: &Cluster, request: &ApiRequest, endpoint: Endpoint) -> Result<W
             endpoint,
         };
         match version {
-            _ if send_initial_events == Some(true) => {
-                watch.send_current_objects(simulation);
-                if bookmarks {
-                    watch.send_bookmark(true);
-                }
-            }
-            None | Some(0) if send_initial_events.is_none() => watch.send_current_objects(simulation),
-            None | Some(0) => watch.sent_version = simulation.store.version(),
+            None | Some(0) => watch.send_current_objects(simulation),
             Some(version) => watch.send_changes_since(version, simulation),
         }
         watch
     }))
 }
 
-/// Reads `sendInitialEvents` and validates it as `validateWatchOptions`.
-fn send_initial_events(query: &Query) -> Result<Option<bool>, Status> {
-    const MATCH: &str = "resourceVersionMatch";
-    let matching = query.text(MATCH);
-    let stated = query.get("sendInitialEvents").map(|_| query.is_true("sendInitialEvents"));
-    let error = match stated {
-        Some(_) if matching != "NotOlderThan" => {
-            "Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
-        }
-        None if !matching.is_empty() => {
-            "Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
-        }
-        _ => return Ok(stated),
-    };
-    Err(errors::invalid_list_options(MATCH, error))
+/// Rejects `sendInitialEvents` as a server without the feature gate `WatchList`: the client lists
+/// the objects before it watches them.
+fn reject_initial_events(query: &Query) -> Result<(), Status> {
+    const FIELD: &str = "sendInitialEvents";
+    if query.get(FIELD).is_none() {
+        return Ok(());
+    }
+    let error =
+        "Forbidden: sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled";
+    Err(errors::invalid_list_options(FIELD, error))
 }
 
 /// Returns the time of the next bookmark; `None` after the last one.
@@ -153,7 +141,7 @@ impl Watch {
             return;
         }
         self.sent_version = self.sent_version.max(current);
-        self.send_bookmark(false);
+        self.send_bookmark();
         self.next_bookmark = next_bookmark(Instant::now(), self.deadline);
     }
 
@@ -239,14 +227,9 @@ impl Watch {
         self.with_columns = false;
     }
 
-    /// Sends a bookmark; `is_initial` marks the end of the initial events.
-    fn send_bookmark(&mut self, is_initial: bool) {
+    fn send_bookmark(&mut self) {
         let resource = self.endpoint.view.resource;
-        let mut metadata =
-            json!({"resourceVersion": self.sent_version.to_string(), "creationTimestamp": null});
-        if is_initial {
-            metadata.write("annotations", json!({"k8s.io/initial-events-end": "true"}));
-        }
+        let metadata = json!({"resourceVersion": self.sent_version.to_string(), "creationTimestamp": null});
         let (kind, api_version) = match self.endpoint.view.representation {
             Representation::Table => ("Table", "meta.k8s.io/v1".to_owned()),
             Representation::Metadata => ("PartialObjectMetadata", "meta.k8s.io/v1".to_owned()),

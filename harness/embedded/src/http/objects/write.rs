@@ -4,7 +4,7 @@ use axum::response::Response;
 use serde_json::Value;
 
 use super::Endpoint;
-use crate::apiserver::{self, Status, StoredObject, WriteOptions};
+use crate::apiserver::{self, FieldValidation, Status, StoredObject};
 use crate::cluster::Cluster;
 use crate::context::SimContext;
 use crate::http::request::ApiRequest;
@@ -18,11 +18,13 @@ pub(crate) fn create(
     request: &ApiRequest,
     endpoint: Endpoint,
 ) -> Result<Response, Status> {
-    let options = request.write_options()?;
+    let field_validation = request.query.field_validation()?;
     let object = parse(request, endpoint)?;
     let namespace = request.path.namespace();
     let StoredObject { object, warnings } = cluster.with(|simulation| {
-        simulation.with_context(|ctx| apiserver::create(ctx, endpoint.view.kind, namespace, object, options))
+        simulation.with_context(|ctx| {
+            apiserver::create(ctx, endpoint.view.kind, namespace, object, field_validation)
+        })
     })?;
     Ok(endpoint.view.one(201, &object, &warnings))
 }
@@ -33,7 +35,7 @@ pub(crate) fn update(
     request: &ApiRequest,
     endpoint: Endpoint,
 ) -> Result<Response, Status> {
-    let options = request.write_options()?;
+    let field_validation = request.query.field_validation()?;
     let object = parse(request, endpoint)?;
     let metadata = object.metadata();
     if metadata.text("name").is_empty() && metadata.text("generateName").is_empty() {
@@ -43,7 +45,7 @@ pub(crate) fn update(
         simulation.with_context(|ctx| {
             // Updates of events and leases also create.
             let code = if endpoint.stored(ctx.store, request).is_ok() { 200 } else { 201 };
-            Ok((code, replace(ctx, request, endpoint, object, options)?))
+            Ok((code, replace(ctx, request, endpoint, object, field_validation)?))
         })
     })?;
     Ok(endpoint.view.one(code, &object, &warnings))
@@ -55,16 +57,18 @@ pub(crate) fn replace(
     request: &ApiRequest,
     endpoint: Endpoint,
     object: Value,
-    options: WriteOptions,
+    field_validation: FieldValidation,
 ) -> Result<StoredObject, Status> {
     let path = endpoint.path(request);
     match endpoint.subresource {
-        Some(SubresourceKind::Status) => apiserver::update_status(ctx, path, object, options),
+        Some(SubresourceKind::Status) => apiserver::update_status(ctx, path, object, field_validation),
         Some(SubresourceKind::EphemeralContainers) => {
-            apiserver::update_ephemeral_containers(ctx, path.namespace, path.name, object, options)
+            apiserver::update_ephemeral_containers(ctx, path.namespace, path.name, object, field_validation)
         }
-        Some(SubresourceKind::Resize) => apiserver::resize(ctx, path.namespace, path.name, object, options),
-        _ => apiserver::update(ctx, path, object, options),
+        Some(SubresourceKind::Resize) => {
+            apiserver::resize(ctx, path.namespace, path.name, object, field_validation)
+        }
+        _ => apiserver::update(ctx, path, object, field_validation),
     }
 }
 

@@ -7,7 +7,7 @@ use super::content_type::body_to_json;
 use super::query::Query;
 use super::representation::Representation;
 use super::resource_path::ResourcePath;
-use crate::apiserver::{Status, WriteOptions};
+use crate::apiserver::Status;
 
 /// A request for a resource.
 pub(crate) struct ApiRequest {
@@ -32,10 +32,5 @@ impl ApiRequest {
     /// 400 for a malformed body, 415 for a media type that is not one of objects.
     pub(crate) fn json_body(&self) -> Result<Bytes, Status> {
         body_to_json(&self.headers, &self.body)
-    }
-
-    /// Reads the options of a creation or update.
-    pub(crate) fn write_options(&self) -> Result<WriteOptions, Status> {
-        Ok(WriteOptions { field_validation: self.query.field_validation()?, dry_run: self.query.dry_run()? })
     }
 }

@@ -7,15 +7,12 @@ use http::header::CONTENT_TYPE;
 use super::protobuf;
 use crate::apiserver::Status;
 use crate::http::errors;
-use crate::resource::parse_yaml;
 
 /// Media type of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ContentType {
     /// `application/json`
     Json,
-    /// `application/yaml`
-    Yaml,
     /// `application/vnd.kubernetes.protobuf`
     Protobuf,
     /// `application/merge-patch+json` (RFC 7396)
@@ -25,8 +22,7 @@ pub(crate) enum ContentType {
 }
 
 /// Media types of objects.
-const OBJECT_TYPES: &[&str] =
-    &["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
+const OBJECT_TYPES: &[&str] = &["application/json", "application/vnd.kubernetes.protobuf"];
 
 impl ContentType {
     /// Reads `Content-Type`; JSON if it is missing.
@@ -34,7 +30,6 @@ impl ContentType {
         let stated = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
         Ok(match stated.split(';').next().unwrap_or_default().trim() {
             "" | "application/json" | "*/*" => Self::Json,
-            "application/yaml" => Self::Yaml,
             "application/vnd.kubernetes.protobuf" => Self::Protobuf,
             "application/merge-patch+json" => Self::MergePatch,
             "application/strategic-merge-patch+json" => Self::StrategicMergePatch,
@@ -47,17 +42,9 @@ impl ContentType {
 pub(super) fn body_to_json(headers: &HeaderMap, body: &Bytes) -> Result<Bytes, Status> {
     match ContentType::from_headers(headers)? {
         ContentType::Json => Ok(body.clone()),
-        ContentType::Yaml => yaml_to_json(body),
         ContentType::Protobuf => protobuf::to_json(body).map(Bytes::from),
         ContentType::MergePatch | ContentType::StrategicMergePatch => {
             Err(errors::unsupported_media_type("a patch", OBJECT_TYPES))
         }
     }
-}
-
-/// Converts YAML to JSON.
-fn yaml_to_json(body: &Bytes) -> Result<Bytes, Status> {
-    let invalid = |error: String| Status::bad_request(format!("error converting YAML to JSON: {error}"));
-    let value = parse_yaml(body).map_err(invalid)?;
-    serde_json::to_vec(&value).map(Bytes::from).map_err(|error| invalid(error.to_string()))
 }

@@ -38,17 +38,6 @@ impl Query {
         })
     }
 
-    /// Reads `dryRun`.
-    pub(crate) fn dry_run(&self) -> Result<bool, Status> {
-        match self.text("dryRun") {
-            "" => Ok(false),
-            "All" => Ok(true),
-            other => Err(Status::bad_request(format!(
-                "dryRun: Unsupported value: {other:?}: supported values: \"All\""
-            ))),
-        }
-    }
-
     /// Reads `fieldValidation`.
     pub(crate) fn field_validation(&self) -> Result<FieldValidation, Status> {
         match self.text("fieldValidation") {

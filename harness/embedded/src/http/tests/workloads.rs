@@ -97,14 +97,12 @@ async fn jobs_complete_and_fail() {
     assert_eq!(failed, Some(2));
     let selected = lab.get(&format!("{JOBS}?fieldSelector=status.successful%3D1")).await.json();
     assert_eq!(selected["items"].as_array().unwrap().len(), 1);
-    // A deletion without propagationPolicy orphans the pods.
-    let deleted = lab.request(http::Method::DELETE, &format!("{JOBS}/good"), &[], String::new()).await;
-    assert_eq!(deleted.json()["metadata"]["finalizers"], json!(["orphan"]));
+    // A deletion without propagationPolicy would orphan the pods.
+    let refused = lab.request(http::Method::DELETE, &format!("{JOBS}/good"), &[], String::new()).await;
+    assert_eq!(refused.code, 501, "{}", refused.text);
     all.delete("bad", &DeleteParams::background()).await.unwrap();
     wait().await;
-    let left = lab.pods().list(&Default::default()).await.unwrap().items;
-    assert_eq!(left.len(), 1);
-    assert!(left[0].metadata.finalizers.is_none() && left[0].metadata.owner_references.is_none());
+    assert_eq!(lab.pods().list(&Default::default()).await.unwrap().items.len(), 1, "that of the other job");
 }
 
 #[tokio::test(start_paused = true)]
@@ -147,6 +145,10 @@ async fn rejects_invalid_workloads() {
     let mut indexed = job("j", "");
     indexed["spec"]["completionMode"] = json!("Indexed");
     assert_eq!(lab.post(JOBS, &indexed).await.code, 501);
+    let mut fails = job("j", "");
+    fails["spec"]["podFailurePolicy"] =
+        json!({"rules": [{"action": "FailJob", "onPodConditions": [{"type": "DisruptionTarget"}]}]});
+    assert_eq!(lab.post(JOBS, &fails).await.code, 501);
     // The template of a job is immutable.
     lab.post(JOBS, &job("j", "")).await;
     let merge = "application/merge-patch+json";

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::spec::{KnownFields, Manifest};
 use super::worker::Worker;
-use crate::apiserver::{self, DeleteOptions, Preconditions, WriteOptions};
+use crate::apiserver::{self, DeleteOptions, FieldValidation, Preconditions};
 use crate::context::SimContext;
 use crate::kubelet::event::PodEvent;
 use crate::kubelet::state::Kubelet;
@@ -75,7 +75,7 @@ impl Kubelet {
         pod.set_annotation(CONFIG_MIRROR_ANNOTATION, uid);
         pod.metadata_mut().write("ownerReferences", [owner]);
         // While the namespace is missing, the next sync tries again.
-        if apiserver::create(ctx, Kind::Pod, namespace, pod, WriteOptions::default()).is_ok() {
+        if apiserver::create(ctx, Kind::Pod, namespace, pod, FieldValidation::default()).is_ok() {
             self.send_status(worker, ctx);
         }
     }

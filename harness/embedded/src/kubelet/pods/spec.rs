@@ -1,6 +1,5 @@
 //! Fields of pods that the kubelet reads.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use evictlab_rules::pod::Pod;
@@ -23,12 +22,7 @@ pub(super) struct Spec {
     pub active_deadline_seconds: Option<u64>,
     pub host_network: bool,
     pub share_process_namespace: bool,
-    #[serde(deserialize_with = "null_is_default")]
-    pub node_selector: BTreeMap<String, String>,
-    #[serde(deserialize_with = "null_is_default")]
-    pub affinity: Value,
     pub priority_class_name: Option<String>,
-    pub service_account_name: String,
     pub init_containers: Vec<Container>,
     pub containers: Vec<Container>,
     pub ephemeral_containers: Vec<Container>,

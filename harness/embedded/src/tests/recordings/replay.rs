@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::apiserver::{self, WriteOptions};
+use crate::apiserver::{self, FieldValidation};
 use crate::options::ClusterOptions;
 use crate::resource::Kind;
 use crate::sim::SimTime;
@@ -54,7 +54,7 @@ pub(super) fn replay(recording: &Recording, seed: u64) -> Replayed {
     for pod in &recording.pods_created {
         simulation
             .with_context(|ctx| {
-                apiserver::create(ctx, Kind::Pod, NAMESPACE, as_asked(pod), WriteOptions::default())
+                apiserver::create(ctx, Kind::Pod, NAMESPACE, as_asked(pod), FieldValidation::default())
             })
             .unwrap();
     }
@@ -111,7 +111,7 @@ fn added(simulation: &mut Simulation, pod: &str, container: &Value) -> bool {
     }
     simulation
         .with_context(|ctx| {
-            apiserver::update_ephemeral_containers(ctx, NAMESPACE, pod, object, WriteOptions::default())
+            apiserver::update_ephemeral_containers(ctx, NAMESPACE, pod, object, FieldValidation::default())
         })
         .unwrap();
     true

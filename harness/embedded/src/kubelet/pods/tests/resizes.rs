@@ -1,5 +1,5 @@
 use super::*;
-use crate::apiserver::{DeleteOptions, Status, WriteOptions, delete, resize};
+use crate::apiserver::{DeleteOptions, FieldValidation, Status, delete, resize};
 
 fn containers(memory: &str, limit: &str) -> Value {
     json!([{
@@ -13,7 +13,7 @@ impl Lab {
     fn resize(&mut self, name: &str, memory: &str, limit: &str) -> Result<(), Status> {
         let object = json!({"metadata": {"name": name}, "spec": {"containers": containers(memory, limit)}});
         self.simulation
-            .with_context(|ctx| resize(ctx, "default", name, object, WriteOptions::default()).map(drop))
+            .with_context(|ctx| resize(ctx, "default", name, object, FieldValidation::default()).map(drop))
     }
 
     /// Returns the memory requests of a pod for eviction and in its status.
@@ -126,7 +126,7 @@ fn a_deferred_resize_of_the_whole_pod_does_not_count() {
     lab.seconds(4);
     let object = json!({"metadata": {"name": "p"}, "spec": spec(&half)});
     lab.simulation
-        .with_context(|ctx| resize(ctx, "default", "p", object, WriteOptions::default()).map(drop))
+        .with_context(|ctx| resize(ctx, "default", "p", object, FieldValidation::default()).map(drop))
         .unwrap();
     lab.seconds(4);
     let request = |lab: &Lab| {
