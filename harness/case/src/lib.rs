@@ -76,7 +76,7 @@ pub use manifest_types::{
     CONTAINER_LISTS, CapabilitiesManifest, ContainerManifest, HostPathManifest, MetadataManifest,
     ObjectManifest, PodSpecManifest, PodTemplateSpec, PortManifest, ResourcesManifest,
     SYSTEM_PRIORITY_CLASSES, SecurityManifest, VariableManifest, VolumeManifest, WorkloadSpecManifest,
-    containers_of, has_kind,
+    containers_of, has_kind, parse_amount,
 };
 pub use new_case::{NewCase, NewCaseError, NewCaseNameError};
 pub use node_setup::{ContainerfsPlacement, FileSystems, NodeSetup, PodPlacement};

@@ -21,6 +21,15 @@ pub fn containers_of(spec: &Map<String, Value>) -> impl Iterator<Item = (&'stati
     })
 }
 
+/// Parses an amount of a manifest, a text or a number; `None` if it is not a quantity.
+pub fn parse_amount(amount: &Value) -> Option<Quantity> {
+    match amount {
+        Value::String(text) => text.parse().ok(),
+        Value::Number(number) => number.to_string().parse().ok(),
+        _ => None,
+    }
+}
+
 /// Returns whether a manifest states this kind.
 pub fn has_kind(manifest: &Map<String, Value>, kind: &str) -> bool {
     manifest.get("kind").is_some_and(|stated| stated == kind)
@@ -291,11 +300,7 @@ impl ContainerManifest {
 impl ResourcesManifest {
     /// Returns a limit; `None` if it is not stated, or not as a quantity.
     pub fn limit(&self, resource: &str) -> Option<Quantity> {
-        match self.limits.as_ref()?.get(resource)? {
-            Value::String(text) => text.parse().ok(),
-            Value::Number(number) => number.to_string().parse().ok(),
-            _ => None,
-        }
+        parse_amount(self.limits.as_ref()?.get(resource)?)
     }
 
     /// Sets the limit and the request of a resource.

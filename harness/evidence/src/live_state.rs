@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use evictlab_case::case_name;
+use evictlab_rules::message::EVICTED_REASON;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
@@ -255,7 +256,7 @@ impl LiveState {
     /// one. If there are too many, only Evicted events are kept, up to twice the limit.
     pub fn record_event(&mut self, event: RecordedEvent) {
         let Some(event) = event.replace_in(&mut self.events) else { return };
-        let max = if event.reason() == "Evicted" { 2 * MAX_EVENTS } else { MAX_EVENTS };
+        let max = if event.reason() == EVICTED_REASON { 2 * MAX_EVENTS } else { MAX_EVENTS };
         if self.events.len() < max {
             self.events.push(event);
         } else {

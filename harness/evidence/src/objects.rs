@@ -1,7 +1,7 @@
 //! Accessors of recorded Kubernetes objects.
 
 use evictlab_case::CASE_NAME_ANNOTATION;
-use evictlab_rules::message::is_rejection_message;
+use evictlab_rules::message::{EVICTED_REASON, is_rejection_message};
 use evictlab_rules::pod;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::{
@@ -106,7 +106,7 @@ impl Recorded<Pod> {
     /// Returns whether the kubelet evicted the pod: `status.reason` is `Evicted`, and the message
     /// is not that of a rejection at admission.
     pub fn is_evicted(&self) -> bool {
-        self.reason() == Some("Evicted") && !self.is_rejected()
+        self.reason() == Some(EVICTED_REASON) && !self.is_rejected()
     }
 
     /// Returns whether the kubelet rejected the pod at admission, for node pressure or for another
@@ -234,7 +234,7 @@ impl Recorded<Event> {
     /// Returns whether the event is that of an eviction: its reason is `Evicted`, and its message
     /// is not that of a rejection at admission.
     pub fn is_eviction(&self) -> bool {
-        self.reason() == "Evicted" && !is_rejection_message(self.message())
+        self.reason() == EVICTED_REASON && !is_rejection_message(self.message())
     }
 
     /// Replaces the recorded version of this event, unless that is the newer one. Returns the event

@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use evictlab_rules::message::EVICTED_REASON;
 use regex::Regex;
 use serde_json::{Map, Value, json};
 
@@ -9,7 +10,8 @@ use crate::message_text::parse_message;
 use crate::objects::qualified;
 
 /// A row of the events: type, reason, age, source and message. Old versions of kubectl write the
-/// node after the source. What is not an age and the name of a component belongs to the message.
+/// node after the source. Text that is neither an age nor the name of a component belongs to the
+/// message.
 pub(crate) static EVENT: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
         r"^\s*(?:Normal|Warning)\s+(?<reason>\S+)\s+(?:(?:\d+[a-z]+)+|<\w+>)(?: \(x\d+ over \S+\))?\s+(?:(?<source>[a-z][^\s,]*)(?:, (?<host>[a-z0-9.-]+))?\s+)?(?<message>.*)$",
@@ -83,8 +85,8 @@ fn described_pod(block: &[&str]) -> Option<DescribedPod> {
     let is_start_of_pod = ["Namespace", "Node", "Status"].iter().all(|name| field(name).is_some());
     let has_containers = is_start_of_pod || block.iter().any(|line| line.starts_with("Containers:"));
     let eviction = field("Message").filter(|message| parse_message(message).is_ok());
-    let reason = field("Reason").or(eviction.map(|_| "Evicted"));
-    if !has_containers && reason != Some("Evicted") {
+    let reason = field("Reason").or(eviction.map(|_| EVICTED_REASON));
+    if !has_containers && reason != Some(EVICTED_REASON) {
         return None;
     }
     let mut metadata = Map::from_iter([("name".to_owned(), json!(name))]);
@@ -114,11 +116,11 @@ fn described_pod(block: &[&str]) -> Option<DescribedPod> {
         source: event.name("source").map(|source| source.as_str().to_owned()),
         message: event["message"].to_owned(),
     });
-    let in_status = reason == Some("Evicted") && field("Message").is_some();
+    let in_status = reason == Some(EVICTED_REASON) && field("Message").is_some();
     let is_repeated = |event: &DescribedEvent| {
         in_status && event.source.as_deref().is_none_or(|source| source == "kubelet")
     };
-    let events = events.filter(|event| event.reason != "Evicted" || !is_repeated(event)).collect();
+    let events = events.filter(|event| event.reason != EVICTED_REASON || !is_repeated(event)).collect();
     let node = node.map(str::to_owned);
     Some(DescribedPod { name: qualified(field("Namespace"), name), node, object, events })
 }

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use evictlab_rules::message::EVICTED_REASON;
 use evictlab_rules::{EvictedEvent, evicted_events};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -134,7 +135,7 @@ impl Input {
             let node = object.name.clone().filter(|_| object.kind.as_deref() == Some("Node"));
             self.oom_kills.push((node, message.clone()));
         }
-        if event.reason.as_deref() == Some("Evicted") {
+        if event.reason.as_deref() == Some(EVICTED_REASON) {
             self.evicted_sources.push(event);
         } else if event.source.component.as_deref() == Some("kubelet") {
             self.other_kubelet_events.insert(event.involved_object.uid);
@@ -212,7 +213,7 @@ impl Input {
 /// Returns the termination that an event of a pod states; `None` for evictions by the kubelet.
 fn other_termination(event: &Event) -> Option<TextCause> {
     let object = &event.involved_object;
-    let reason = event.reason.as_deref().filter(|reason| *reason != "Evicted" && *reason != WAITING)?;
+    let reason = event.reason.as_deref().filter(|reason| *reason != EVICTED_REASON && *reason != WAITING)?;
     let name = object.name.as_ref().filter(|_| object.kind.as_ref().is_none_or(|kind| kind == "Pod"))?;
     let message = event.message.as_deref().unwrap_or_default();
     let cause = cause_in_text(&format!("{reason}: {message}"))?;

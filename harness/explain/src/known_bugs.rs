@@ -1,7 +1,7 @@
 //! Known bugs of kubelets that match an eviction. The cases that reproduce them refer to the same
 //! upstream issues.
 
-use evictlab_rules::message::{EvictionMessage, NodePressure};
+use evictlab_rules::message::{EVICTED_REASON, EvictionMessage, NodePressure};
 use evictlab_rules::pod::Pod;
 use evictlab_rules::quantity::MIB;
 use evictlab_rules::threshold::Resource;
@@ -10,8 +10,8 @@ use crate::explanation::{ContainerKind, ContainerReport, MatchingBug};
 use crate::objects::PodStatus;
 use crate::stated_version::StatedVersion;
 
-/// Usage below which a container of a pod with an emptyDir is suspicious: container runtimes write
-/// less than this by themselves.
+/// Usage in bytes below which a container of a pod with an emptyDir cannot have filled the disk by
+/// its writable layer and logs.
 const SMALL_USAGE: i64 = MIB as i64;
 
 /// The eviction that known bugs are matched against.
@@ -149,12 +149,12 @@ impl BugMatcher<'_> {
             upstream: Some("kubernetes/kubernetes#118310"),
             about: "An evicted pod whose containers all exit with 0 gets phase Succeeded (since 1.27).",
             reason: "The phase is Succeeded: controllers do not see the eviction.".to_owned(),
-            case: "soft-waits-its-grace",
+            case: "success-hides-the-eviction",
         })
     }
 
     fn event_lost(&self) -> Option<MatchingBug> {
-        let is_evicted = self.status.reason.as_deref() == Some("Evicted");
+        let is_evicted = self.status.reason.as_deref() == Some(EVICTED_REASON);
         (is_evicted && !self.has_evicted_event && self.has_other_events).then(|| MatchingBug {
             upstream: Some("kubernetes/kubernetes#132001"),
             about: "The kubelet's event client drops events about a pod after 25 events.",

@@ -1,4 +1,4 @@
-//! What a line states about an event before its message, and what the lines before state.
+//! Facts about an event in the part of a line before its message, and in the lines before.
 
 use std::sync::LazyLock;
 

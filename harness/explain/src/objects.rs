@@ -1,6 +1,7 @@
 //! The fields of Events, Pods and Nodes that explanations depend on. Missing and null fields are
 //! accepted: the objects may come from any cluster and tool.
 
+use evictlab_rules::message::EVICTED_REASON;
 use serde::{Deserialize, Deserializer};
 
 /// A core/v1 Event.
@@ -205,7 +206,7 @@ impl PodStatus {
 
     /// The message of a pod that the kubelet evicted.
     pub(crate) fn eviction_message(&self) -> Option<&str> {
-        self.message.as_deref().filter(|_| self.reason.as_deref() == Some("Evicted"))
+        self.message.as_deref().filter(|_| self.reason.as_deref() == Some(EVICTED_REASON))
     }
 
     /// The `DisruptionTarget` condition that the kubelet sets when it evicts a pod (KEP-3329).

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::mem::take;
 use std::sync::LazyLock;
 
-use evictlab_rules::message::EvictionMessage;
+use evictlab_rules::message::{EVICTED_REASON, EvictionMessage};
 use regex::Regex;
 use serde_json::Value;
 
@@ -153,7 +153,7 @@ struct TextReader {
     evicted: Vec<String>,
 }
 
-/// What a line, or the wrapping around it, states about an event besides its message.
+/// Facts that a line, or the wrapping around it, states about an event besides its message.
 #[derive(Clone, Debug, Default)]
 struct LineFacts {
     pod: Option<String>,
@@ -234,7 +234,7 @@ impl TextReader {
             let pod = facts.pod.take().map(|pod| with_namespace(pod, message));
             facts.pod = pod.or_else(|| pod_in_line(&event));
             self.add_cause(facts, cause);
-        } else if reason == "Evicted" {
+        } else if reason == EVICTED_REASON {
             self.add_statement(facts, unknown_eviction(source, message));
         } else if is_node_pressure(&event) && self.input.node_pressure.is_none() {
             self.input.node_pressure = Some(words(&event));

@@ -2,7 +2,7 @@
 
 use crate::case_evidence::CaseEvidence;
 use crate::case_result::{Check, Rate};
-use crate::known_bug::includes;
+use crate::known_bug::applies_to_cgroup;
 use crate::rate::Unrated;
 use crate::verdict::Inconclusive;
 use evictlab_case::expression::ExpressionError;
@@ -24,7 +24,7 @@ pub(crate) fn applicable<'a>(
     let cgroup = observations.cgroup;
     let applies = |assertion: &&Assertion| {
         kubelet.as_ref().is_none_or(|kubelet| assertion.kubelet.matches(kubelet))
-            && includes(assertion.cgroup, cgroup)
+            && applies_to_cgroup(assertion.cgroup, cgroup)
     };
     let is_replaced = |assertion: &&Assertion| of_bug.iter().any(|other| other.what == assertion.what);
     let of_case = case.expect.that.iter().filter(|assertion| !is_replaced(assertion));

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use evictlab_rules::message::is_rejection_message;
+use evictlab_rules::message::{EVICTED_REASON, is_rejection_message};
 use evictlab_rules::pod::Pod;
 use evictlab_rules::summary::Sample;
 use evictlab_rules::threshold::Threshold;
@@ -203,7 +203,7 @@ fn unreliable_events(pods: &[PodEvidence<'_>], observations: &Observations) -> O
             pod_without_event: reason.pod_without_event,
         });
     }
-    let evicted = observations.events.iter().filter(|event| event.reason() == "Evicted");
+    let evicted = observations.events.iter().filter(|event| event.reason() == EVICTED_REASON);
     let contents: Vec<(&RecordedEvent, Value)> = evicted.map(|event| (event, event.content())).collect();
     let is_repeated =
         |index: usize| contents[..index].iter().any(|(_, content)| *content == contents[index].1);
@@ -225,7 +225,7 @@ impl<'a> PodEvidence<'a> {
         let is_own = |event: &&EvictedEvent| uid == Some(event.uid.as_str());
         let (rejections, events): (Vec<_>, Vec<_>) =
             evicted.iter().filter(is_own).cloned().partition(|event| is_rejection_message(&event.message));
-        let message = recorded.message().filter(|_| recorded.reason() == Some("Evicted"));
+        let message = recorded.message().filter(|_| recorded.reason() == Some(EVICTED_REASON));
         let own_events: Vec<&RecordedEvent> =
             observations.events.iter().filter(|event| event.object_uid() == uid).collect();
         let status_rejection = message.filter(|message| is_rejection_message(message)).map(str::to_owned);
@@ -381,7 +381,7 @@ fn latest_versions(events: &[RecordedEvent]) -> impl Iterator<Item = &Value> {
 }
 
 fn warnings(events: &[&RecordedEvent]) -> Vec<String> {
-    let warnings = events.iter().filter(|event| event.is_warning() && event.reason() != "Evicted");
+    let warnings = events.iter().filter(|event| event.is_warning() && event.reason() != EVICTED_REASON);
     let mut warnings: Vec<_> = warnings
         .map(|event| format!("{}: {}", event.reason().trim_end(), event.message().trim_end()))
         .collect();
@@ -395,5 +395,5 @@ fn admission_failure(pod: &RecordedPod) -> Option<String> {
     let reason = pod.reason().filter(|_| pod.phase() == Some("Failed"))?;
     let message = pod.message().unwrap_or_default();
     let at_admission = reason.starts_with("OutOf") || pod.is_rejected();
-    (at_admission && reason != "Evicted").then(|| format!("{reason}: {message}"))
+    (at_admission && reason != EVICTED_REASON).then(|| format!("{reason}: {message}"))
 }

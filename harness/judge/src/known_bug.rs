@@ -10,7 +10,7 @@ pub fn known_bug<'a>(
     kubelet: &KubeletVersion,
     cgroup: Option<CgroupVersion>,
 ) -> Option<&'a KnownBug> {
-    let applies = |bug: &&KnownBug| includes(bug.cgroup, cgroup) && bug.kubelet.matches(kubelet);
+    let applies = |bug: &&KnownBug| applies_to_cgroup(bug.cgroup, cgroup) && bug.kubelet.matches(kubelet);
     case.known_bugs.iter().find(applies)
 }
 
@@ -20,8 +20,8 @@ pub(crate) fn bug_label(bug: &KnownBug) -> String {
     upstream.or_else(|| bug.about.clone()).unwrap_or_else(|| "a known bug".to_owned())
 }
 
-/// Returns whether something that is stated for a cgroup version, or for all, applies to a node of
-/// this version, or of an unknown one.
-pub(crate) fn includes(stated: Option<CgroupVersion>, own: Option<CgroupVersion>) -> bool {
-    stated.is_none_or(|stated| own.is_none_or(|own| own == stated))
+/// Returns whether a known bug or an assertion for a cgroup version applies to a node. `stated` is
+/// `None` for both versions, `node` for an unknown version.
+pub(crate) fn applies_to_cgroup(stated: Option<CgroupVersion>, node: Option<CgroupVersion>) -> bool {
+    stated.is_none_or(|stated| node.is_none_or(|node| node == stated))
 }

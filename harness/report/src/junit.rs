@@ -110,7 +110,7 @@ fn case_row(state: &RunState, ended: &EndedCase) -> TestCase {
     let info = state.case_info(id);
     let mut row = TestCase::new(id.title(), case_status(state, ended));
     row.set_classname(class_name(state, &id.suite, &id.kubelet)).set_time(time(*seconds));
-    describe(&mut row, &id.kubelet, info);
+    add_properties(&mut row, &id.kubelet, info);
     row.add_property(Property::new("verdict", result.verdict.to_string()));
     if let Some(expected) = state.expected(ended) {
         row.add_property(Property::new("expected", expected.to_string()));
@@ -195,12 +195,12 @@ fn not_run_row(state: &RunState, info: &CaseInfo, kubelet: &str) -> TestCase {
     };
     let mut row = TestCase::new(&info.case, status);
     row.set_classname(class_name(state, &info.suite, kubelet));
-    describe(&mut row, kubelet, Some(info));
+    add_properties(&mut row, kubelet, Some(info));
     row
 }
 
 /// Adds the properties that do not depend on the verdict.
-fn describe(row: &mut TestCase, kubelet: &str, info: Option<&CaseInfo>) {
+fn add_properties(row: &mut TestCase, kubelet: &str, info: Option<&CaseInfo>) {
     row.add_property(Property::new("kubelet", kubelet));
     let Some(info) = info else { return };
     if !info.file.is_empty() {
@@ -333,7 +333,7 @@ mod tests {
         std::fs::read_to_string(dir.path().join("artifacts/junit_evictlab.xml")).unwrap()
     }
 
-    /// What GitLab shows of a test case that is not a success.
+    /// Returns the text that GitLab shows of a test case that is not a success.
     fn content(row: &TestCase) -> &str {
         match &row.status {
             TestCaseStatus::Success { .. } => "",

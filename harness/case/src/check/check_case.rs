@@ -8,8 +8,8 @@ use crate::yaml_path;
 pub(crate) fn check_case(case: &Case, stem: &str) -> Vec<PathProblem> {
     let mut checker = Checker::new(case);
     if case.name != *stem {
-        let what = format!("the case is named `{}`, but its file `{stem}.yaml`", case.name);
-        checker.report(yaml_path!["name"], what, "both must be equal");
+        let message = format!("the case is named `{}`, but its file `{stem}.yaml`", case.name);
+        checker.report(yaml_path!["name"], message, "both must be equal");
     }
     checker.check_labels();
     checker.check_pods();

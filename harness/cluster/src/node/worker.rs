@@ -26,8 +26,8 @@ use crate::workload::{Namespace, NamespaceGuards};
 /// Maximum time for which a restarted kubelet may return the same error.
 const KUBELET_SETTLE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Maximum time of a request to a kubelet of an existing cluster, which counts as one of the few
-/// requests at a time.
+/// Maximum time of a request to a kubelet of an existing cluster. A request without an answer takes
+/// one of the few permits of the client.
 const KUBELET_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Swap statistics of a node, which eviction does not depend on.
@@ -65,16 +65,12 @@ impl Node {
         self.backend.external().map(ExternalNode::guards).unwrap_or_default()
     }
 
-    /// Names of the pods on the node that have not ended and belong neither to the node nor to a
-    /// run.
+    /// Returns the names of the pods on the node that have not ended and belong neither to the node
+    /// nor to a run.
     pub async fn other_pods(&self) -> Result<Vec<String>, NodeError> {
         let api: Api<Typed<Pod>> = Api::all(self.client.clone());
         let on_node = ListParams::default().fields(&format!("spec.nodeName={}", self.name));
-        let failed = |source| NodeError::Api {
-            operation: "list the pods",
-            node: self.name.clone(),
-            source: Box::new(source),
-        };
+        let failed = |source| self.api_error("list the pods", source);
         let listed = api.list(&on_node).await.map_err(failed)?;
         let namespaces = listed.items.iter().filter_map(ResourceExt::namespace).collect();
         let own = Namespace::own_among(&self.client, namespaces).await.map_err(failed)?;
@@ -166,8 +162,9 @@ impl Node {
         Ok(MetricLine::parse_page(&self.proxy().resource_metrics().await?))
     }
 
-    /// The time on the node at a time of this host, at most a second before the exact one. A
-    /// modelled node has the clock of the run; so has, as an assumption, one that does not answer.
+    /// Returns the time on the node at a time of this host, at most a second before the exact one.
+    /// Returns `time` itself for a modelled node, which has the clock of the run, and for a node
+    /// that does not answer.
     pub async fn time_at(&self, time: Timestamp) -> Timestamp {
         match self.backend {
             NodeBackend::Embedded(_) => time,

@@ -1,8 +1,6 @@
 //! Limits of pods that state none, for nodes that evictlab does not manage.
 
-use evictlab_case::{PodSpecManifest, ResourcesManifest};
-use evictlab_rules::quantity::Quantity;
-use serde_json::Value;
+use evictlab_case::{PodSpecManifest, ResourcesManifest, parse_amount};
 
 /// Memory limit of a container that states neither CPU nor memory.
 const DEFAULT_MEMORY_LIMIT: &str = "256Mi";
@@ -53,7 +51,7 @@ pub(super) fn add_memory_limit(spec: &mut PodSpecManifest, bytes: u64) {
         }
         let stated = resources.requests.as_ref().and_then(|requests| requests.get("memory")).cloned();
         let request =
-            stated.as_ref().and_then(quantity).and_then(|request| u64::try_from(request.value()).ok());
+            stated.as_ref().and_then(parse_amount).and_then(|request| u64::try_from(request.value()).ok());
         let limit = bytes.max(request.unwrap_or_default()).to_string();
         // The API server would default the request to the limit.
         resources.set("memory", &limit, "0");
@@ -68,15 +66,7 @@ pub(super) fn add_memory_limit(spec: &mut PodSpecManifest, bytes: u64) {
 fn states_amount(resources: &ResourcesManifest) -> bool {
     let lists = resources.limits.iter().chain(&resources.requests);
     let mut amounts = lists.flat_map(|amounts| ["cpu", "memory"].map(|resource| amounts.get(resource)));
-    amounts.any(|amount| amount.and_then(quantity).is_some_and(|amount| amount.value() > 0))
-}
-
-fn quantity(amount: &Value) -> Option<Quantity> {
-    match amount {
-        Value::String(text) => text.parse().ok(),
-        Value::Number(number) => number.to_string().parse().ok(),
-        _ => None,
-    }
+    amounts.any(|amount| amount.and_then(parse_amount).is_some_and(|amount| amount.value() > 0))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::markdown::{describe, pass_rate, seconds};
+use super::markdown::{describe_change, median_durations, pass_rate};
 use super::series::{History, PastResult, Series};
 use crate::page::{html_document, search_field};
 use crate::symbols::{legend, symbol};
@@ -41,8 +41,8 @@ fn row(history: &History, series: &Series) -> Markup {
             td { (history.kubelet(series)) }
             td { (pass_rate(series)) }
             td.runs { @for outcome in &series.outcomes { (square(outcome)) } }
-            td { (seconds(series)) }
-            td { (describe(series.change)) }
+            td { (median_durations(series)) }
+            td { (describe_change(series.change)) }
         }
     }
 }

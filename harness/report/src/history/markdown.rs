@@ -34,8 +34,8 @@ pub fn history_table(history: &History, all: bool) -> String {
             inert_markdown(&history.kubelet(series)),
             pass_rate(series),
             symbols(&series.outcomes),
-            seconds(series),
-            describe(series.change),
+            median_durations(series),
+            describe_change(series.change),
         ]
     });
     let header = ["case", "kubelet", "passed", "runs, oldest first", "median", "change"];
@@ -67,7 +67,7 @@ pub(super) fn pass_rate(series: &Series) -> String {
 }
 
 /// The median durations of both periods.
-pub(super) fn seconds(series: &Series) -> String {
+pub(super) fn median_durations(series: &Series) -> String {
     match series.seconds {
         [Some(earlier), Some(recent)] => format!("{}, now {}", duration(earlier), duration(recent)),
         [Some(one), None] | [None, Some(one)] => duration(one),
@@ -76,7 +76,7 @@ pub(super) fn seconds(series: &Series) -> String {
 }
 
 /// Describes a change.
-pub(super) fn describe(change: SeriesChange) -> String {
+pub(super) fn describe_change(change: SeriesChange) -> String {
     match change {
         SeriesChange::Stable => String::new(),
         SeriesChange::NewlyFailing(runs) => format!("newly failing, {}", count_noun(runs, "time")),

@@ -116,7 +116,7 @@ fn first_text(bytes: &[u8], number: u32) -> Result<Value> {
     Ok(json!(found.unwrap_or_default()))
 }
 
-/// Returns true for Go's zero values.
+/// Returns whether a value is a zero value of Go.
 fn is_zero(value: &Value) -> bool {
     match value {
         Value::Null => true,

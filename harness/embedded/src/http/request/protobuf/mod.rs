@@ -4,8 +4,8 @@
 //! and do not fall back to JSON.
 
 mod decode;
-mod object;
+mod envelope;
 mod schema;
 mod wire;
 
-pub(crate) use object::to_json;
+pub(crate) use envelope::to_json;
