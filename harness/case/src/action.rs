@@ -144,7 +144,7 @@ pub struct Resize {
     pub limits: BTreeMap<ResizableResource, QuantityText>,
 }
 
-/// A resource that a resize can change, and of the overhead of a runtime class.
+/// A resource that a resize can change and that the overhead of a runtime class can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ResizableResource {

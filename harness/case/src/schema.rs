@@ -63,8 +63,7 @@ pub struct Case {
     #[serde(default)]
     pub priority_classes: BTreeMap<Name, i32>,
     /// Overheads of runtime classes, by name: CPU and memory of each pod that refers to the class
-    /// in
-    /// `runtimeClassName`. Their handler is `runc`; evictlab creates them under unique names.
+    /// in `runtimeClassName`. Their handler is `runc`; evictlab creates them under unique names.
     #[serde(default)]
     pub runtime_classes: BTreeMap<Name, BTreeMap<ResizableResource, QuantityText>>,
     /// Static pods: manifests placed in the `staticPodPath` of the node.
@@ -175,8 +174,9 @@ impl Case {
         self.steps.iter().filter_map(Step::resize)
     }
 
-    /// Returns whether the case waits for nothing: no eviction, no `until` and no step says when it
-    /// ends. It ends when nothing changes any more.
+    /// Returns whether the case waits for nothing: it has neither steps nor `until`, and expects no
+    /// eviction, no rejected request and no containers in the Summary. Such a case ends when
+    /// nothing changes any more.
     pub fn waits_for_nothing(&self) -> bool {
         let Expect { evicted, api_rejection, summary, .. } = &self.expect;
         let waits = !evicted.is_empty() || api_rejection.is_some() || !summary.is_empty();

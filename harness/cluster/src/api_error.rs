@@ -34,7 +34,7 @@ pub fn api_error_message(error: &kube::Error) -> String {
     }
 }
 
-/// Reports whether the API server did not answer, or answered with an error that may pass: it is
+/// Returns whether the API server did not answer, or answered with an error that may pass: it is
 /// busy, or has an error of its own.
 pub(crate) fn is_unavailable(error: &kube::Error) -> bool {
     match error {
@@ -44,13 +44,13 @@ pub(crate) fn is_unavailable(error: &kube::Error) -> bool {
     }
 }
 
-/// Reports whether the API server was too busy to carry out a request.
+/// Returns whether the API server was too busy to carry out a request.
 pub(crate) fn is_busy(error: &kube::Error) -> bool {
     let is_busy = |status: &Status| matches!(status.code, 429 | 503) && !is_refused_by_budget(status);
     matches!(error, kube::Error::Api(status) if is_busy(status))
 }
 
-/// Reports whether a Status refuses an eviction because of a PodDisruptionBudget. The status 429
+/// Returns whether a Status refuses an eviction because of a PodDisruptionBudget. The status 429
 /// of a busy server does not have the cause (`createTooManyRequestsError` in
 /// `pkg/registry/core/pod/storage/eviction.go`).
 pub(crate) fn is_refused_by_budget(status: &Status) -> bool {
@@ -58,7 +58,7 @@ pub(crate) fn is_refused_by_budget(status: &Status) -> bool {
     causes.any(|cause| cause.reason == "DisruptionBudget")
 }
 
-/// Reports whether an error of the API server may pass.
+/// Returns whether an error of the API server may pass.
 pub(crate) fn is_temporary_status(code: u16) -> bool {
     code == 429 || code >= 500
 }

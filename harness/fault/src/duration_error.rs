@@ -74,7 +74,7 @@ mod tests {
             assert_eq!(parse_duration(text).unwrap_err().to_string(), expected, "{text}");
         }
         assert_eq!(parse_duration("1m 30s"), Ok(Duration::from_secs(90)));
-        // What the errors suggest is a duration.
+        // The suggestions of the errors are durations.
         for text in ["5s", "5m", "5h", "1h 30m"] {
             assert!(parse_duration(text).is_ok(), "{text}");
         }

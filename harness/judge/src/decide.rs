@@ -1,4 +1,4 @@
-//! The verdict.
+//! The decision on the verdict of a case from its evidence.
 
 use evictlab_rules::KubeletVersion;
 use evictlab_rules::invariant::Invariant;

@@ -35,7 +35,7 @@ pub const CHANGED: u8 = 5;
 /// Ctrl-C or SIGTERM.
 pub const INTERRUPTED: u8 = 130;
 
-/// What affects the exit status of a run, apart from its verdicts.
+/// Conditions of a run that affect its exit status, apart from its verdicts.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RunConditions {
     /// A verdict differs from the baseline.

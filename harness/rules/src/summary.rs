@@ -1,8 +1,8 @@
 //! The Summary API (`stats/v1alpha1`): the statistics that a kubelet bases evictions on.
 //!
-//! The types deserialize from the answer of `/stats/summary` and serialize as it. They leave out
-//! fields that neither eviction nor its readers depend on. A missing field means that the kubelet
-//! did not report the value. Times serialize in whole seconds, as `metav1.Time`.
+//! The types deserialize from the answer of `/stats/summary` and serialize in the same form. They
+//! leave out fields that neither eviction nor its readers depend on. A missing field means that the
+//! kubelet did not report the value. Times serialize in whole seconds, as `metav1.Time`.
 
 use jiff::Timestamp;
 use serde::de::Error as _;

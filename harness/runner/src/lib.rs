@@ -26,8 +26,8 @@
 //! | interval of Summaries | 0.5 s; 2 s on shared and external nodes | `case_runner/observation/observer.rs` |
 //! | evidence after the end | 30 s | `case_runner/observation/read_budget.rs` |
 //! | logs of a container, of a case | 4 MiB, 64 MiB | `case_runner/observation/logs.rs` |
-//! | log of the kubelet | 50,000 lines | `cluster/src/node/limits.rs` |
-//! | command of an `exec` step | 60 s | `cluster/src/node/limits.rs` |
+//! | log of the kubelet | 50,000 lines | `cluster/src/node/backend/kind.rs` |
+//! | command of an `exec` step | 60 s | `cluster/src/node/backend/node_backend.rs` |
 //! | node ready after a restart of its kubelet, without progress | 60 s | `case_runner/configure.rs` |
 //! | kubelet starts, configurations | 3, 3 | `case_runner/configure.rs` |
 //! | deletion of the namespace, without progress | 60 s | `case_runner/runner.rs` |
@@ -36,7 +36,8 @@
 //! | canary pod, without progress | 120 s | `recovery/canary.rs` |
 //! | pods without limits of their own | 256 MiB of memory, 1 GiB of disk | `cluster/src/workload/default_limits.rs` |
 //! | processes, inodes on external nodes | 10,000, 1,000,000 | `case_runner/guard.rs` |
-//! | cases that share a node; all nodes of a host; of a model | 8; 16; 32 | `dispatch/plan_cases.rs` |
+//! | shared cases on a node; on all nodes of a host | 8, or 4 for each processor; 8 for each processor | `dispatch/plan_cases.rs` |
+//! | shared cases on all nodes of a model | 32 | `dispatch/plan_cases.rs` |
 //! | tries of a case whose pressure is faster than the statistics | 4 | `dispatch/tries.rs` |
 //!
 //! # Example

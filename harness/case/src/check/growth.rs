@@ -13,7 +13,7 @@ use crate::pressure::{GROWTH_VARIABLES, PressureMechanism};
 use crate::schema::Case;
 use crate::yaml_path;
 
-/// A growth variable: the harness sets them in the containers of a case with pressure.
+/// Matches a growth variable, which evictlab sets in the containers of a case with pressure.
 static GROWTH_VARIABLE: LazyLock<Regex> = LazyLock::new(|| {
     let names = GROWTH_VARIABLES.join("|");
     Regex::new(&format!(r"\$[({{]?({names})\b")).expect("the pattern is valid")
@@ -21,8 +21,8 @@ static GROWTH_VARIABLE: LazyLock<Regex> = LazyLock::new(|| {
 
 impl Checker<'_> {
     /// Checks that one container uses the growth variables in a case with pressure, and none in a
-    /// case without: the variables are not set there. Pods that meet a reservation can have sizes
-    /// of their own.
+    /// case without, in which the variables are not set. With `by: kube-reserved`, no container has
+    /// to use them.
     pub(crate) fn check_growth(&mut self) {
         let growing = growing_containers(self.case);
         match (self.case.pressure.as_ref().map(|pressure| pressure.by), growing.as_slice()) {

@@ -50,8 +50,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Visits a macro: its list does not see the variables that it binds, and its result sees only
-    /// the accumulator.
+    /// Visits a macro. The list of a macro is outside of the scope of its variables; only the
+    /// accumulator is in the scope of its result.
     fn visit_macro(&mut self, comprehension: &'a ComprehensionExpr) {
         self.visit(&comprehension.iter_range);
         self.visit(&comprehension.accu_init);

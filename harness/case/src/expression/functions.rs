@@ -30,7 +30,7 @@ struct Function {
 }
 
 /// The functions:
-/// - `quantity(text)`: a Kubernetes quantity in bytes, or counts;
+/// - `quantity(text)`: the value of a Kubernetes quantity, such as a number of bytes;
 /// - `evicted(pod)`: its status reports an eviction, not a rejection at admission;
 /// - `running(pod)`: all its regular containers and sidecars run;
 /// - `container(pod, name)`: the status of a container, of any kind;
@@ -103,7 +103,7 @@ const BUILT_IN: [(&str, bool); 18] = [
     ("uint", false),
 ];
 
-/// CEL with the functions, the hook, and `matches` with limits.
+/// The environment of CEL with the functions of evictlab, [`CONCAT_HOOK`] and [`MATCHES`].
 pub(crate) static ENVIRONMENT: LazyLock<Result<Arc<Env>, DeclarationError>> = LazyLock::new(|| {
     let mut env = Env::stdlib();
     env.add_overload(CONCAT_HOOK, "concatenation_dyn", vec![DYN_TYPE], record_concatenation)?;

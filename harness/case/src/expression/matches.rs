@@ -59,7 +59,7 @@ thread_local! {
 pub(super) fn measure_matches<T>(evaluate: impl FnOnce() -> T) -> (T, MatchCost) {
     COST.set(MatchCost::default());
     EVALUATION.set(EVALUATION.get() + 1);
-    // Not within an evaluation: it would count its patterns twice.
+    // Not within an evaluation, which would count its patterns twice.
     PATTERNS.with_borrow_mut(|patterns| {
         if patterns.len() > MAX_CACHED_PATTERNS {
             patterns.clear();
@@ -93,8 +93,8 @@ fn is_match(text: &str, pattern: &str) -> Result<bool, ExecutionError> {
     PATTERNS.with_borrow_mut(|patterns| {
         let evaluation = EVALUATION.get();
         if patterns.get(pattern).is_none_or(|cached| cached.evaluation != evaluation) {
-            // Whether a pattern counts does not depend on earlier evaluations, which may have
-            // compiled it.
+            // A pattern counts also if an earlier evaluation compiled it: the cost of an evaluation
+            // does not depend on others.
             charge(MatchCost { searched: 0, patterns: 1 })?;
         }
         let cached = patterns

@@ -1,5 +1,5 @@
-//! The program of an expression: it counts the iterations of its macros, and knows which access
-//! failed.
+//! The program of an expression. Its evaluation counts the iterations of macros, and distinguishes
+//! an absent value from other errors.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -227,7 +227,7 @@ fn count_iterations(expression: &mut IdedExpr) {
     counted.expr = Expr::Call(CallExpr { func_name: operators::CONDITIONAL.to_owned(), target: None, args });
 }
 
-/// Makes each call of `matches` one of [`MATCHES`], which has limits.
+/// Replaces the function `matches` in each call by [`MATCHES`], which has limits.
 fn replace_matches(expression: &mut IdedExpr) {
     for_each_part(&mut expression.expr, &mut replace_matches);
     if let Expr::Call(call) = &mut expression.expr

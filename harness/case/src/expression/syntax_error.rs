@@ -103,7 +103,7 @@ fn expected(text: &str, position: (isize, isize), message: &str) -> Option<Strin
     }
     let closing = CLOSING.into_iter().filter(|token| tokens.contains(&format!("'{token}'")));
     let closing = closing.map(|token| format!("`{token}`"));
-    // Where an expression can end, an operator can continue it.
+    // An operator can continue every expression that can end.
     let operator = (tokens.contains("'=='") || tokens == "<EOF>").then(|| "an operator".to_owned());
     let end = tokens.contains("<EOF>").then(|| "the end".to_owned());
     let all: Vec<String> = operator.into_iter().chain(closing).chain(end).collect();

@@ -7,7 +7,7 @@ use std::fmt;
 pub enum Variable {
     /// Answers of steps, by the name that a step states.
     Answers,
-    /// Version of the cgroups of the node.
+    /// cgroup version of the node.
     Cgroup,
     /// Configuration of the kubelet.
     Configz,

@@ -50,8 +50,8 @@ impl Borrow<ParsedCase> for LoadedCase {
 }
 
 impl ParsedCase {
-    /// Parses a case file. If its document is given as JSON, the case is read from that; the text
-    /// serves errors, which have its lines.
+    /// Parses a case file. `json` is its document, if known: the case is then read from it, and the
+    /// text is only the source of positions in errors.
     ///
     /// # Errors
     /// The file is not UTF-8 or YAML, or a value does not have the type of its key.

@@ -157,7 +157,7 @@ fn existing_cases(random: &mut Random) -> Vec<String> {
     cases
 }
 
-/// What happens to a run on the worker of a kind cluster, by the time since its start.
+/// Events of a run on the worker of a kind cluster, by the time since its start.
 pub struct WorkerPlan {
     pub signal: Option<Signal>,
     pub signal_at: Duration,

@@ -10,16 +10,16 @@ use serde_json::Value;
 
 use super::proxy::KubeletProxy;
 
-/// Interval of looks at the disk.
+/// Interval of checks of the disk.
 const INTERVAL: Duration = Duration::from_secs(5);
-/// Time limit of the requests of a look.
+/// Time limit of each request of a check.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// Disk above the thresholds of a node below which it is short: what a pull may add until the next
-/// look, at 100 MB/s.
+/// Minimum distance of a disk to its thresholds, in bytes: the amount that a pull at 100 MB/s may
+/// add until the next check has ended.
 const MIN_ROOM: u64 = 1024 * MIB;
 
-/// Waits until a node is short of disk; returns what it has left above its thresholds, in bytes.
-/// A look that fails is repeated.
+/// Waits until a node has less than [`MIN_ROOM`] of disk left above its thresholds. Returns what is
+/// left, in bytes. A check that fails is repeated.
 pub(crate) async fn wait_until_disk_is_short(proxy: KubeletProxy<'_>) -> u64 {
     let proxy = proxy.with_timeout(TIMEOUT);
     loop {

@@ -1,5 +1,5 @@
-//! Nodes that runs use that do not renew a Lease any more: their pods run until somebody deletes
-//! them, or until their deadlines.
+//! Nodes with pods of runs that do not renew their Lease any more. These pods run until they are
+//! deleted, or until their deadlines.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -71,7 +71,7 @@ pub enum StageError {
 }
 
 impl StageError {
-    /// Reports whether the API server did not answer, or answered with an error that may pass.
+    /// Returns whether the API server did not answer, or answered with an error that may pass.
     pub(crate) fn is_unavailable(&self) -> bool {
         match self {
             Self::Rejected { status, .. } => is_temporary_status(status.code),
@@ -158,7 +158,7 @@ impl Namespace {
         }
     }
 
-    /// Reports whether a namespace has a name that evictlab gives.
+    /// Returns whether a namespace has a name that evictlab gives.
     pub fn is_own_name(name: &str) -> bool {
         name.starts_with(NAMESPACE_PREFIX)
     }

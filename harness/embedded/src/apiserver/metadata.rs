@@ -185,7 +185,7 @@ pub(super) fn text<'a>(object: &'a Value, field: &str) -> &'a str {
     object.metadata().text(field)
 }
 
-/// Returns true for mirror pods, which represent static pods.
+/// Returns whether a pod is a mirror pod, which represents a static pod.
 pub(super) fn is_mirror_pod(pod: &Value) -> bool {
     pod.annotation(CONFIG_MIRROR_ANNOTATION).is_some()
 }

@@ -63,7 +63,7 @@ pub(crate) fn label_value(text: &str) -> Vec<String> {
     messages
 }
 
-/// Returns true for resources outside of Kubernetes' own domains (`IsExtendedResourceName`).
+/// Returns whether a resource is outside of Kubernetes' own domains (`IsExtendedResourceName`).
 pub(crate) fn is_extended_resource(name: &str) -> bool {
     name.contains('/') && !name.contains("kubernetes.io/") && !name.starts_with("requests.")
 }

@@ -16,7 +16,7 @@ use crate::sim::SimTime;
 /// Time in which similar events of the scheduler are a series.
 const SERIES_WINDOW: Duration = Duration::from_secs(360);
 
-/// What the events of a series have in common: objects, reason and action.
+/// Objects, reason and action of the events of a series.
 type SeriesKey = (String, String, String);
 
 /// Similar events of the scheduler.

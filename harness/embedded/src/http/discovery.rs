@@ -96,7 +96,7 @@ fn api_resources(resource: &Resource) -> Vec<APIResource> {
     std::iter::once(own).chain(subresources).collect()
 }
 
-/// Returns true for the resources of `kubectl get all`.
+/// Returns whether `kubectl get all` lists a resource.
 fn is_in_category_all(resource: &Resource) -> bool {
     use Kind::{Deployment, Job, Pod, ReplicaSet};
     matches!(resource.stored, Some(Pod | Deployment | ReplicaSet | Job))

@@ -157,7 +157,7 @@ impl Kernel {
                 Ok(())
             }
             Some(Target::Pipe(pipe)) => {
-                // What nobody reads is dropped.
+                // Data without a reader is dropped.
                 if let Some(pipe) = self.pipes.get_mut(&pipe)
                     && self.processes.contains_key(&pipe.reader)
                 {

@@ -217,9 +217,9 @@ pub(crate) enum OutputStream {
 /// A line of a container's log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LogLine {
-    /// When it was written.
+    /// Time of the write.
     pub at: SimTime,
-    /// Where it was written.
+    /// Stream of the write.
     pub stream: OutputStream,
     /// The text without the newline.
     pub text: String,

@@ -1,4 +1,4 @@
-//! HTML pages: that of a run, and the document of the others.
+//! The HTML page of a run, and the frame of all HTML pages.
 
 mod case_section;
 mod document;

@@ -1,4 +1,4 @@
-//! What a reader looks for first: cases that need attention, and known bugs.
+//! The first part of the page: cases that need attention, and known bugs.
 
 use maud::{Markup, html};
 

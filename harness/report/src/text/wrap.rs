@@ -46,8 +46,8 @@ impl LineBreaks {
         Self { width, indent, used: 0 }
     }
 
-    /// Returns whether a line begins with the next word of the text. The spaces that end a line
-    /// count for nothing.
+    /// Returns whether a line begins with the next word of the text. Spaces at the end of a line do
+    /// not count.
     pub(crate) fn is_before(&mut self, word: &str) -> bool {
         let visible = word.trim_end().width();
         let is_before = self.used > self.indent && visible > 0 && self.used + visible > self.width;

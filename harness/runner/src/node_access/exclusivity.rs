@@ -40,7 +40,7 @@ const SHARED_VARIABLES: [Variable; 3] = [Variable::Counted, Variable::Metrics, V
 /// - states when a pod is killed, with `killed-within` or `killed-after`, or
 /// - reads `counted`, `metrics` or `kubeletLog`, which also contain evictions of other cases.
 ///
-/// On one host, process id pressure and nodes with limited memory also need the host, and disk
+/// On one host, PID pressure and nodes with limited memory also need the host, and disk
 /// pressure a shared disk: one such case runs at a time. Others run beside it: they write and start
 /// much less than the distance to its threshold. A node that runs out of memory reads its programs
 /// from the disk again and again: several at once take the processors and the disk of all others.

@@ -119,7 +119,7 @@ fn claims_storage(kind: &str, spec: Option<&Value>) -> bool {
 }
 
 /// Returns the field by which a Service receives traffic from outside of the cluster, or for an
-/// address of somebody else.
+/// address that is not its own.
 fn outside_traffic(spec: &Value) -> Option<String> {
     let kind = spec.get("type").and_then(Value::as_str).filter(|kind| *kind != "ClusterIP");
     let has_addresses = spec.get("externalIPs").is_some_and(|addresses| !addresses.is_null());

@@ -1,4 +1,4 @@
-//! Log lines.
+//! Consumption of log space: lines on stdout.
 
 use std::io::{self, Write};
 

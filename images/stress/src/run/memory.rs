@@ -1,10 +1,11 @@
-//! Anonymous memory.
+//! Consumption of anonymous memory.
 
 use std::io;
 
 use super::random::{BLOCK, RandomBytes};
 
-/// Anonymous memory that was written. Reserved memory takes no pages.
+/// Anonymous memory filled with random bytes. The kernel allocates no pages for memory that is only
+/// reserved.
 pub(super) struct Memory {
     random: RandomBytes,
     block: Vec<u8>,

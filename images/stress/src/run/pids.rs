@@ -1,4 +1,4 @@
-//! Processes.
+//! Consumption of process IDs by child processes.
 
 use std::env::current_exe;
 use std::io::{self, PipeReader, PipeWriter, Read};

@@ -1,4 +1,4 @@
-//! Runs cargo.
+//! Runs cargo to build the program of the `stress` image.
 
 use std::ffi::OsString;
 use std::io::Read;

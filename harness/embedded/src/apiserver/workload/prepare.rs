@@ -10,7 +10,7 @@ use crate::apiserver::status::Status;
 use crate::context::SimContext;
 use crate::resource::{Kind, ObjectExt};
 
-/// Returns true for kinds that create pods.
+/// Returns whether objects of a kind create pods.
 pub(in crate::apiserver) fn is_workload(kind: Kind) -> bool {
     matches!(kind, Kind::Deployment | Kind::ReplicaSet | Kind::Job)
 }

@@ -14,8 +14,7 @@ use crate::http::selector::ObjectSelector;
 use crate::http::view::View;
 use crate::storage::Store;
 
-/// What a request reads or writes: a stored kind or a subresource, and the representation in
-/// responses.
+/// The target of a request: a stored kind or a subresource, and the representation in responses.
 #[derive(Clone, Copy)]
 pub(crate) struct Endpoint {
     /// Representation in responses.

@@ -24,7 +24,7 @@ impl Query {
         self.get(name).unwrap_or_default()
     }
 
-    /// Returns true for a parameter with another value than `false` and `0`
+    /// Returns whether a parameter has another value than `false` and `0`
     /// (`runtime.Convert_Slice_string_To_bool`).
     pub(crate) fn is_true(&self, name: &str) -> bool {
         self.get(name).is_some_and(|value| !value.eq_ignore_ascii_case("false") && value != "0")

@@ -111,7 +111,7 @@ impl Kubelet {
             return true;
         }
         if !self.has_measured_root() {
-            // Older kubelets return without a word.
+            // Older kubelets log nothing.
             if version.at_least(29) {
                 let error = "unable to find data in memory cache";
                 self.log_eviction(LogMessage::NoLayout, &format!("err={error:?}"), ctx);

@@ -86,7 +86,7 @@ impl Kubelet {
         let is_refused = self.has(Defect::PreemptionRefused)
             || !manifest.pod.has_critical_priority() && self.has(Defect::PreemptionRefusedToStatic);
         let preempts = is_preemptor && !is_refused;
-        // Preemption is of use only if the pod lacks nothing but resources
+        // Preemption helps only a pod that every other predicate admits
         // (`HandleAdmissionFailure` in pkg/kubelet/preemption/preemption.go).
         let is_of_use = affine && tolerates || self.has(Defect::PreemptionInVain);
         if preempts && is_of_use && !shortages.is_empty() {

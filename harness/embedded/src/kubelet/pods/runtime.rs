@@ -44,8 +44,8 @@ pub(super) struct Record {
     pub state: State,
 }
 
-/// What a relist compares (`generateEvents` of `pkg/kubelet/pleg/generic.go`): whether the pod has
-/// a sandbox that is ready, and the containers with their kinds of state.
+/// The state of a pod that a relist compares (`generateEvents` of `pkg/kubelet/pleg/generic.go`):
+/// whether its sandbox is ready, and its containers with their kinds of state.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct RuntimeSnapshot {
     has_sandbox: bool,

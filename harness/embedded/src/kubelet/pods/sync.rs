@@ -187,7 +187,7 @@ impl Kubelet {
     pub(super) fn inspect(&mut self, pod: &str, machine: &mut Machine, ctx: &mut SimContext) {
         let keep = self.with_worker(pod, |kubelet, worker| {
             worker.runtime_changed = false;
-            // What changes while the worker is busy is synced afterwards.
+            // Changes while the worker is busy are synced afterwards.
             if worker.steps.is_empty() {
                 worker.inspected = kubelet.pods.runtime.snapshot(&worker.manifest.uid);
             }

@@ -1,4 +1,4 @@
-//! Last measurements.
+//! The last measurements of a kubelet, which its statistics report until the next ones.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

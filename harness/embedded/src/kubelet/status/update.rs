@@ -123,7 +123,7 @@ impl Kubelet {
         self.status_at(ctx.now + period, StatusEvent::Update, ctx);
     }
 
-    /// Returns whether a changed condition alone is no reason to write the status: a defect.
+    /// Returns whether a defect delays the write of the status if only this condition has changed.
     fn waits_for_report(&self, condition: &Condition) -> bool {
         match condition.kind {
             "MemoryPressure" => self.has(Defect::MemoryPressureReportedLate),

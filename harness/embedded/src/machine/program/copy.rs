@@ -134,7 +134,7 @@ impl CopyProgram {
         u64::try_from(u128::from(block) * 1_000_000 / time.as_micros()).unwrap_or(rate).max(1)
     }
 
-    /// Writes data, and counts what was written, also to a disk that is full then.
+    /// Writes data and counts the written bytes, including those that still fit on a full disk.
     fn write(&mut self, data: Data, pid: Pid, kernel: &mut Kernel) -> Result<(), Errno> {
         let len = data.len();
         if let Some(output) = self.output(pid, kernel) {

@@ -56,7 +56,7 @@ impl Outage {
         let is_due_to_outage = match end {
             // Without answers, nothing changes.
             ObservationEnd::Stalled | ObservationEnd::Deadline(_) => true,
-            // What the kubelet did since its last answer, an eviction or none, is not known.
+            // The kubelet may have evicted a pod since its last answer.
             ObservationEnd::Outcome => !is_outcome_known,
             ObservationEnd::Died(_) | ObservationEnd::Unexpected(_) | ObservationEnd::Stuck => false,
         };

@@ -16,8 +16,8 @@ fn list<'a>(value: &'a Value, field: &str) -> impl Iterator<Item = &'a Value> {
 
 const LISTS: [&str; 3] = ["initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"];
 
-/// Returns the fields of a container status that must equal. Whether its exit was observed depends
-/// on milliseconds.
+/// Returns the fields of a container status that must be equal. The others depend on the exit of
+/// the container, which a relist may miss by milliseconds.
 fn container(status: &Value) -> Value {
     let mut actual = json!({});
     for field in ["name", "ready", "started", "image", "volumeMounts"] {
@@ -133,7 +133,7 @@ fn pods_end_as_recorded() {
         }
     }
     println!("{compared} pods, {equal_exits} of {seen} containers all_equal");
-    // Whether a relist happens between the last container's exit and the pod's end depends on
+    // A relist may miss the time between the last container's exit and the pod's end by
     // milliseconds.
     assert!(equal_exits * 10 >= seen * 9, "{equal_exits} of {seen} containers ended as recorded");
 }
