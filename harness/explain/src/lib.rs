@@ -54,6 +54,7 @@ pub use explanation::{
     ConsistencyCheck, ContainerKind, ContainerReport, Explanation, MatchingBug, PodLevelReport, Unnamed,
 };
 pub use input::{Input, InputError};
+pub use known_bugs::{BUG_PATTERNS, BugPattern};
 pub use stated_version::StatedVersion;
 pub use text::{TITLES, amount, render};
 pub use text_encoding::{EncodingError, decode_text};

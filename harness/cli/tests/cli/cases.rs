@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use evictlab_case::{BuiltInCase, CaseFiles, Source};
+use evictlab_explain::BUG_PATTERNS;
 use tempfile::TempDir;
 
 use crate::documents;
@@ -62,6 +63,23 @@ fn built_in_cases_are_those_of_the_files() {
     assert_eq!(built_in.len(), files.len());
     for (built_in, file) in built_in.iter().zip(&files) {
         assert_eq!(format!("{:?}", built_in.case), format!("{:?}", file.case), "{}", file.file);
+    }
+}
+
+#[test]
+fn bugs_that_explain_reports_have_built_in_cases_about_their_issue() {
+    let built_in = CaseFiles::read(&Source::BuiltIn(cases::FILES)).parsed().unwrap();
+    for bug in BUG_PATTERNS {
+        let case = built_in.iter().find(|parsed| parsed.case.name.as_str() == bug.case);
+        let case = case.unwrap_or_else(|| panic!("no built-in case is named {}", bug.case));
+        let issues: Vec<String> = case.case.upstream.iter().map(ToString::to_string).collect();
+        if let Some(issue) = bug.upstream {
+            assert!(
+                issues.iter().any(|listed| listed == issue),
+                "{} lists {issues:?}, not {issue}",
+                bug.case
+            );
+        }
     }
 }
 
