@@ -92,7 +92,7 @@ pub(crate) fn run_started(kubelets: &[&str], cases: &[&str]) -> RunEventKind {
 /// The model of a run without real kubelets.
 pub(crate) fn model() -> Model {
     Model {
-        cgroup: "v2".to_owned(),
+        cgroup: evictlab_rules::CgroupVersion::V2,
         seed: 0,
         options: String::new(),
         on_real_kubelets: "evictlab run --backend kind".to_owned(),

@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 use crate::backend_name::BackendName;
 use evictlab_evidence::Observations;
 use evictlab_judge::{CaseResult, Phase, Verdict};
+use evictlab_rules::CgroupVersion;
 
 /// Key of the kind of an event through format 3; now `type`.
 const TAG_OF_FORMAT_3: &str = "what";
@@ -284,8 +285,8 @@ impl FlakyResult {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Model {
-    /// Modelled cgroup version, such as `v2`.
-    pub cgroup: String,
+    /// Modelled cgroup version.
+    pub cgroup: CgroupVersion,
     /// Seed of all random numbers.
     pub seed: u64,
     /// Command-line options that select this model; empty for the defaults.

@@ -16,7 +16,7 @@ use evictlab_cluster::{
 };
 use evictlab_embedded::OptionsError;
 use evictlab_report::{ClusterFailure, ReportError};
-use evictlab_rules::{CgroupVersionError, VersionError};
+use evictlab_rules::VersionError;
 use kube::core::Status;
 
 use crate::bench::{BenchError, command_seconds};
@@ -154,7 +154,6 @@ fn jobs_and_models() -> Vec<String> {
         row(MutantError::Start(denied())),
         row(MutantError::Options(options_error())),
         row(ParityError::Version(VersionError(text("1.36")))),
-        row(ParityError::Cgroup(CgroupVersionError(text("v3")))),
         row(ParityError::NotModelled(NotModelledError::Version(text("v1.20.15")))),
         row(ParityError::Options(options_error())),
         row(ParityError::Start(denied())),

@@ -18,7 +18,7 @@ use evictlab_report::text::count_noun;
 use evictlab_report::{
     CollectedResult, ComparedCase, KubeletParity, KubeletResults, Reports, VerdictCollector, parity,
 };
-use evictlab_rules::{CgroupVersion, CgroupVersionError, KubeletVersion, VersionError};
+use evictlab_rules::{CgroupVersion, KubeletVersion, VersionError};
 use evictlab_runner::{Interrupt, RunRequest, new_run_id, run};
 
 /// The model could not be run.
@@ -27,9 +27,6 @@ pub enum ParityError {
     /// The version in a file of results is invalid.
     #[error("failed to parse the kubelet of the results: {0}")]
     Version(#[from] VersionError),
-    /// The cgroup version in a file of results is invalid.
-    #[error("failed to parse the cgroup version of the results: {0}")]
-    Cgroup(#[from] CgroupVersionError),
     /// The model does not support a kubelet.
     #[error(transparent)]
     NotModelled(#[from] NotModelledError),
@@ -58,15 +55,15 @@ impl ModelRun<'_> {
     /// cgroup version, and compares the results. Simulated time requires a paused runtime clock.
     ///
     /// # Errors
-    /// A kubelet or a cgroup version is not modelled, or a run could not be started.
+    /// A kubelet is not modelled, or a run could not be started.
     pub async fn compare(
         &self,
         real: &[KubeletResults],
         interrupt: &Interrupt,
     ) -> Result<Vec<KubeletParity>, ParityError> {
-        let mut by_cgroup: BTreeMap<&str, Vec<&KubeletResults>> = BTreeMap::new();
+        let mut by_cgroup: BTreeMap<CgroupVersion, Vec<&KubeletResults>> = BTreeMap::new();
         for results in real {
-            by_cgroup.entry(&results.cgroup).or_default().push(results);
+            by_cgroup.entry(results.cgroup).or_default().push(results);
         }
         let mut parities = Vec::new();
         for (cgroup, real) in by_cgroup {
@@ -81,13 +78,12 @@ impl ModelRun<'_> {
 
     /// Returns all cases, for a comparison with the results of a kubelet.
     fn compared_cases(&self, real: &KubeletResults) -> Result<Vec<ComparedCase>, ParityError> {
-        let (kubelet, cgroup): (KubeletVersion, CgroupVersion) =
-            (real.kubelet.parse()?, real.cgroup.parse()?);
+        let kubelet: KubeletVersion = real.kubelet.parse()?;
         let compared = |loaded: &Arc<LoadedCase>| {
             let case = &loaded.case;
             ComparedCase {
                 id: loaded.id(),
-                applies: case.kubelet.matches(&kubelet) && case.cgroup.is_none_or(|only| only == cgroup),
+                applies: case.kubelet.matches(&kubelet) && case.cgroup.is_none_or(|only| only == real.cgroup),
                 has_intermittent_bug: case.known_bugs.iter().any(|bug| bug.sometimes),
                 may_be_evicted: case.expect.may_be_evicted.iter().map(ToString::to_string).collect(),
                 equal_pods: equal_pods(&case.pods),
@@ -100,7 +96,7 @@ impl ModelRun<'_> {
     /// same order.
     async fn run(
         &self,
-        cgroup: &str,
+        cgroup: CgroupVersion,
         real: &[&KubeletResults],
         interrupt: &Interrupt,
     ) -> Result<Vec<KubeletResults>, ParityError> {
@@ -122,12 +118,7 @@ impl ModelRun<'_> {
             names.join(", ")
         ));
         let clock = Clock::model();
-        let options = EmbeddedOptions {
-            kubelets,
-            seed: self.seed,
-            cgroup: cgroup.parse()?,
-            ..EmbeddedOptions::default()
-        };
+        let options = EmbeddedOptions { kubelets, seed: self.seed, cgroup, ..EmbeddedOptions::default() };
         let backend = Backend::Embedded(EmbeddedBackend::new(options, ReproCommand::default(), &clock)?);
         let request = RunRequest::new(new_run_id(), cases, backend, self.catalog.clone());
         let collector = VerdictCollector::default();
@@ -141,7 +132,7 @@ impl ModelRun<'_> {
 
 /// Sorts by the version of the kubelet, then by that of cgroups.
 fn sort_by_version(parities: &mut [KubeletParity]) {
-    parities.sort_by_key(|one| (one.kubelet.parse::<KubeletVersion>().ok(), one.cgroup.clone()));
+    parities.sort_by_key(|one| (one.kubelet.parse::<KubeletVersion>().ok(), one.cgroup));
 }
 
 /// Returns the name of the first pod with the same spec, for the others.
@@ -155,7 +146,11 @@ fn equal_pods(pods: &[Map<String, Value>]) -> BTreeMap<String, String> {
 }
 
 /// Returns the results of the kubelet with this version as its label.
-fn kubelet_results(version: &KubeletVersion, cgroup: &str, collected: &[CollectedResult]) -> KubeletResults {
+fn kubelet_results(
+    version: &KubeletVersion,
+    cgroup: CgroupVersion,
+    collected: &[CollectedResult],
+) -> KubeletResults {
     let mut results = KubeletResults::new(version, cgroup);
     let label = version.to_string();
     for CollectedResult { id, result } in collected.iter().filter(|one| one.id.kubelet == label) {
@@ -166,23 +161,21 @@ fn kubelet_results(version: &KubeletVersion, cgroup: &str, collected: &[Collecte
 
 #[cfg(test)]
 mod tests {
+    use CgroupVersion::{V1, V2};
+
     use super::*;
 
     #[test]
     fn patch_versions_are_sorted_as_numbers() {
-        let parity = |kubelet: &str, cgroup: &str| KubeletParity {
+        let parity = |kubelet: &str, cgroup: CgroupVersion| KubeletParity {
             kubelet: kubelet.to_owned(),
-            cgroup: cgroup.to_owned(),
+            cgroup,
             cases: Vec::new(),
         };
-        let mut parities = [
-            parity("v1.31.14", "v2"),
-            parity("v1.31.14", "v1"),
-            parity("v1.32.0", "v1"),
-            parity("v1.31.9", "v2"),
-        ];
+        let mut parities =
+            [parity("v1.31.14", V2), parity("v1.31.14", V1), parity("v1.32.0", V1), parity("v1.31.9", V2)];
         sort_by_version(&mut parities);
-        let order = parities.each_ref().map(|one| (one.kubelet.as_str(), one.cgroup.as_str()));
-        assert_eq!(order, [("v1.31.9", "v2"), ("v1.31.14", "v1"), ("v1.31.14", "v2"), ("v1.32.0", "v1")]);
+        let order = parities.each_ref().map(|one| (one.kubelet.as_str(), one.cgroup));
+        assert_eq!(order, [("v1.31.9", V2), ("v1.31.14", V1), ("v1.31.14", V2), ("v1.32.0", V1)]);
     }
 }

@@ -97,7 +97,7 @@ fn bad_input_is_reported() {
         (&["parity", "record", "none"], "failed to read run none: "),
         (&["parity"], "failed to read results/real"),
         (&["parity", "old.json"], "v1.20.0"),
-        (&["parity", "cgroup.json"], "invalid cgroup version \"v3\""),
+        (&["parity", "cgroup.json"], "unknown variant `v3`, expected `v1` or `v2`"),
     ] {
         let output = evictlab(dir.path(), arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");

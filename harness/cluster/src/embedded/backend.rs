@@ -150,7 +150,7 @@ impl EmbeddedBackend {
     /// Description of the model.
     pub(crate) fn model(&self) -> Model {
         Model {
-            cgroup: self.options.cgroup.to_string(),
+            cgroup: self.options.cgroup,
             seed: self.options.seed,
             options: self.repro.options.clone(),
             on_real_kubelets: self.repro.on_real_kubelets.clone(),

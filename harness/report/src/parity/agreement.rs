@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::kubelet_results::{CaseResults, KubeletResults};
 use evictlab_judge::Verdict;
+use evictlab_rules::CgroupVersion;
 
 /// Agreement of the modelled kubelet of a version with the real ones.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -14,7 +15,7 @@ pub struct KubeletParity {
     /// Version of the kubelet.
     pub kubelet: String,
     /// cgroup version of the hosts.
-    pub cgroup: String,
+    pub cgroup: CgroupVersion,
     /// Cases, in the order of their names.
     pub cases: Vec<CaseAgreement>,
 }
@@ -82,7 +83,7 @@ pub fn parity(real: &KubeletResults, model: &KubeletResults, cases: &[ComparedCa
     };
     let mut cases: Vec<CaseAgreement> = cases.iter().map(compare).collect();
     cases.sort_by(|one, other| one.case.cmp(&other.case));
-    KubeletParity { kubelet: real.kubelet.clone(), cgroup: real.cgroup.clone(), cases }
+    KubeletParity { kubelet: real.kubelet.clone(), cgroup: real.cgroup, cases }
 }
 
 fn compare(case: &ComparedCase, mut real: CaseResults, mut model: CaseResults) -> CaseAgreement {
@@ -151,7 +152,7 @@ mod tests {
             let messages = messages.iter().map(|text| (*text).to_owned()).collect();
             ((*case).to_owned(), CaseResults { verdicts, messages })
         });
-        KubeletResults { kubelet: "v1.36.2".into(), cgroup: "v1".into(), cases: cases.collect() }
+        KubeletResults { kubelet: "v1.36.2".into(), cgroup: CgroupVersion::V1, cases: cases.collect() }
     }
 
     #[test]

@@ -22,8 +22,8 @@ use evictlab_rules::{CgroupVersion, KubeletVersion};
 pub struct KubeletResults {
     /// Version of the kubelet, such as `v1.36.2`.
     pub kubelet: String,
-    /// cgroup version of the hosts: `v1` or `v2`.
-    pub cgroup: String,
+    /// cgroup version of the hosts.
+    pub cgroup: CgroupVersion,
     /// Results by `suite/case`.
     pub cases: BTreeMap<String, CaseResults>,
 }
@@ -77,8 +77,8 @@ pub enum KubeletResultsError {
 
 impl KubeletResults {
     /// Returns results without cases.
-    pub fn new(kubelet: &KubeletVersion, cgroup: &str) -> Self {
-        Self { kubelet: kubelet.to_string(), cgroup: cgroup.to_owned(), cases: BTreeMap::new() }
+    pub fn new(kubelet: &KubeletVersion, cgroup: CgroupVersion) -> Self {
+        Self { kubelet: kubelet.to_string(), cgroup, cases: BTreeMap::new() }
     }
 
     /// Returns whether the version of the kubelet has a build label, such as `v1.36.3+mine`: it may
@@ -94,7 +94,7 @@ impl KubeletResults {
     /// # Errors
     /// A run has modelled kubelets, or its evidence cannot be read.
     pub fn collect(runs: &[RecordedRun]) -> Result<Vec<Self>, KubeletResultsError> {
-        let mut all: BTreeMap<(String, String), Self> = BTreeMap::new();
+        let mut all: BTreeMap<(String, CgroupVersion), Self> = BTreeMap::new();
         for run in runs {
             let Some(start) = &run.state().run else { continue };
             if start.model.is_some() {
@@ -104,9 +104,8 @@ impl KubeletResults {
                 let ended: Vec<_> =
                     run.state().ended.iter().filter(|ended| ended.id.kubelet == *label).collect();
                 let (Some(version), Some(cgroup)) = (version(label), cgroup(run, &ended)?) else { continue };
-                let results = all
-                    .entry((version.to_string(), cgroup.clone()))
-                    .or_insert_with(|| Self::new(&version, &cgroup));
+                let results =
+                    all.entry((version.to_string(), cgroup)).or_insert_with(|| Self::new(&version, cgroup));
                 ended.into_iter().for_each(|ended| results.add(&ended.id, &ended.result));
                 results.cases.values_mut().for_each(CaseResults::forget_skipped);
             }
@@ -137,7 +136,7 @@ impl KubeletResults {
                 all.push(Self::read(&path)?);
             }
         }
-        all.sort_by_key(|results| (version(&results.kubelet), results.cgroup.clone()));
+        all.sort_by_key(|results| (version(&results.kubelet), results.cgroup));
         Ok(all)
     }
 
@@ -202,11 +201,11 @@ fn is_numbered(label: &str, labels: &[String]) -> bool {
 }
 
 /// The cgroup version that the evidence of the cases contains; `None` if no case has evidence.
-fn cgroup(run: &RecordedRun, ended: &[&EndedCase]) -> Result<Option<String>, RecordedRunError> {
+fn cgroup(run: &RecordedRun, ended: &[&EndedCase]) -> Result<Option<CgroupVersion>, RecordedRunError> {
     for ended in ended {
         if let Some(observations) = run.evidence(ended)? {
             // Old recordings, which do not state it, are of v1.
-            return Ok(Some(observations.cgroup.unwrap_or(CgroupVersion::V1).to_string()));
+            return Ok(Some(observations.cgroup.unwrap_or(CgroupVersion::V1)));
         }
     }
     Ok(None)
@@ -251,7 +250,10 @@ mod tests {
     fn a_build_label_is_an_own_build() {
         let rows = [("v1.36.3", false), ("v1.36.3+mine", true), ("v1.37.0-rc.1", false)];
         for (version, is_own) in rows {
-            assert_eq!(KubeletResults::new(&version.parse().unwrap(), "v1").is_of_own_build(), is_own);
+            assert_eq!(
+                KubeletResults::new(&version.parse().unwrap(), CgroupVersion::V1).is_of_own_build(),
+                is_own
+            );
         }
     }
 

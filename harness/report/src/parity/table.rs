@@ -23,7 +23,7 @@ pub fn parity_table(all: &[KubeletParity]) -> String {
         let compared = verdicts + other_verdict;
         [
             inert_markdown(&kubelet.kubelet),
-            inert_markdown(&kubelet.cgroup),
+            kubelet.cgroup.to_string(),
             format!("{verdicts} of {compared}"),
             format!("{same} of {verdicts}"),
             pending.to_string(),

@@ -222,7 +222,7 @@ pub(super) fn unsuitable_kubelet(
     if !case.case.faults.is_empty() && backend.faults().is_none() {
         return Some(NoUsableNode::Faults);
     }
-    let cgroup = case.case.cgroup.filter(|cgroup| model.is_some_and(|model| model.cgroup != cgroup.as_str()));
+    let cgroup = case.case.cgroup.filter(|cgroup| model.is_some_and(|model| model.cgroup != *cgroup));
     cgroup.map(|cgroup| NoUsableNode::Cgroup(SkipReason::Cgroup(cgroup)))
 }
 

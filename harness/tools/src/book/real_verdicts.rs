@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use evictlab_judge::Verdict;
 use evictlab_report::KubeletResults;
-use evictlab_rules::KubeletVersion;
+use evictlab_rules::{CgroupVersion, KubeletVersion};
 
 use super::catalogue::Verdicts;
 
@@ -12,10 +12,10 @@ use super::catalogue::Verdicts;
 /// different verdicts are counted: `passed 4, failed 1`.
 pub fn real_verdicts(all: &[KubeletResults]) -> Vec<(String, Verdicts)> {
     // A minor may have results of several patches.
-    let mut by_cgroup: BTreeMap<&str, Executions<'_>> = BTreeMap::new();
+    let mut by_cgroup: BTreeMap<CgroupVersion, Executions<'_>> = BTreeMap::new();
     for results in all {
         let Ok(KubeletVersion { major, minor, .. }) = results.kubelet.parse() else { continue };
-        let executions = by_cgroup.entry(&results.cgroup).or_default();
+        let executions = by_cgroup.entry(results.cgroup).or_default();
         for (case, results) in &results.cases {
             let counts = executions.entry((case, format!("v{major}.{minor}"))).or_default();
             for (verdict, count) in &results.verdicts {

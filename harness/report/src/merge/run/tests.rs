@@ -182,7 +182,8 @@ fn rejects_runs_that_cannot_be_compared() {
         let RunEventKind::RunStarted { model, backend, .. } = &mut start else { unreachable!("it started") };
         if let Some(seed) = seed {
             *backend = crate::BackendName::Embedded;
-            let (cgroup, options, on_real_kubelets) = ("v2".to_owned(), String::new(), String::new());
+            let (cgroup, options, on_real_kubelets) =
+                (evictlab_rules::CgroupVersion::V2, String::new(), String::new());
             *model = Some(crate::Model { cgroup, seed, options, on_real_kubelets });
         }
         Run(dir, vec![start], true)
