@@ -325,14 +325,14 @@ fn restart_resets_conditions() {
     lab.seconds(60.0);
     assert_eq!(lab.condition("MemoryPressure"), "True", "0 means five minutes");
     let waits = json!({"metadata": {"namespace": "test"}, "spec": {"containers": [{"name": "c"}]}});
-    let rejects = |lab: &Lab| lab.simulation.nodes["n1"].kubelet.rejects(&waits);
-    assert_eq!(rejects(&lab).as_deref(), Some("The node had condition: [MemoryPressure]. "));
+    let rejection = |lab: &Lab| lab.simulation.nodes["n1"].kubelet.rejection_under_pressure(&waits);
+    assert_eq!(rejection(&lab).as_deref(), Some("The node had condition: [MemoryPressure]. "));
     let tolerant = json!({"spec": {"containers": [{"name": "c"}], "tolerations": [{"operator": "Exists"}]}});
-    assert_eq!(lab.simulation.nodes["n1"].kubelet.rejects(&tolerant), None);
+    assert_eq!(lab.simulation.nodes["n1"].kubelet.rejection_under_pressure(&tolerant), None);
     lab.simulation.with(|_, nodes, ctx| nodes.get_mut("n1").unwrap().kubelet.restore_config(ctx));
     lab.seconds(1.0);
     assert_eq!(lab.condition("MemoryPressure"), "False");
-    assert_eq!(rejects(&lab), None);
+    assert_eq!(rejection(&lab), None);
 }
 
 /// A restarted kubelet admits its pods again (kubernetes/kubernetes#83612), seen on 1.33 and 1.36.

@@ -22,8 +22,9 @@ impl Kubelet {
         self.eviction.manager.as_ref().map_or(&[], |manager| manager.conditions())
     }
 
-    /// Returns the reason why a pod is rejected under a pressure condition.
-    pub(crate) fn rejects(&self, pod: &Value) -> Option<String> {
+    /// Returns the message with which a pod is rejected under a pressure condition; `None` if it is
+    /// admitted.
+    pub(crate) fn rejection_under_pressure(&self, pod: &Value) -> Option<String> {
         let conditions = self.conditions_for_admission();
         if conditions.is_empty() {
             return None;

@@ -26,6 +26,15 @@ pub(super) struct Rejection {
     pub message: String,
 }
 
+/// Time at which an admitted pod starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AdmittedStart {
+    /// Immediately.
+    Now,
+    /// When the pods that are killed for it have ended.
+    AfterPreemption,
+}
+
 /// Resource whose free amount is too small for a pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Shortage {
@@ -49,16 +58,16 @@ impl Shortage {
 const RESOURCES: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
 
 impl Kubelet {
-    /// Admits a pod, or returns why it is rejected. After a restart, known pods are admitted like
-    /// new ones (`HandlePodAdditions` of `pkg/kubelet/kubelet.go`). For a critical pod, other pods
-    /// may be killed; returns whether the pod waits for their end.
+    /// Admits a pod and returns when it starts, or why it is rejected. After a restart, known pods
+    /// are admitted like new ones (`HandlePodAdditions` of `pkg/kubelet/kubelet.go`). Other pods
+    /// may be killed for a critical pod.
     pub(super) fn admit(
         &mut self,
         worker: &Worker,
         machine: &mut Machine,
         ctx: &mut SimContext,
-    ) -> Result<bool, Rejection> {
-        if let Some(message) = self.rejects(&worker.object) {
+    ) -> Result<AdmittedStart, Rejection> {
+        if let Some(message) = self.rejection_under_pressure(&worker.object) {
             return Err(Rejection { reason: "Evicted".to_owned(), message });
         }
         let manifest = &worker.manifest;
@@ -75,7 +84,7 @@ impl Kubelet {
             });
         }
         let Some(node) = ctx.store.get(Kind::Node, "", &self.options.name).cloned() else {
-            return Ok(false);
+            return Ok(AdmittedStart::Now);
         };
         let shortages = self.shortages(&manifest.pod, &node);
         let constraints = NodeConstraints::of(&worker.object);
@@ -109,7 +118,7 @@ impl Kubelet {
             return Err(self.failed("TaintToleration", "node(s) had taints that the pod didn't tolerate"));
         }
         self.check_pod_level_resources(&worker.object)?;
-        Ok(false)
+        Ok(AdmittedStart::Now)
     }
 
     /// Returns the reason of a rejection for the lack of a resource.

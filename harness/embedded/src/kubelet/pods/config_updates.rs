@@ -5,7 +5,7 @@ use std::sync::Arc;
 use evictlab_rules::threshold::Signal;
 use serde_json::Value;
 
-use super::admit::Rejection;
+use super::admit::{AdmittedStart, Rejection};
 use super::latency;
 use super::mirror::{self, is_static};
 use super::resize::keep_resources;
@@ -113,7 +113,7 @@ impl Kubelet {
             worker.stage = Stage::Finished;
         } else if !is_known && !deleted {
             match self.admit(&worker, machine, ctx) {
-                Ok(preempts) => worker.preempts = preempts,
+                Ok(start) => worker.preempts = start == AdmittedStart::AfterPreemption,
                 Err(rejection) => {
                     worker.stage = Stage::Finished;
                     self.reject(&mut worker, rejection, ctx);
@@ -169,7 +169,7 @@ impl Kubelet {
             worker.manifest = Manifest::read(&worker.object, self.known_fields());
         }
         match self.admit(worker, machine, ctx) {
-            Ok(preempts) => worker.preempts = preempts,
+            Ok(start) => worker.preempts = start == AdmittedStart::AfterPreemption,
             Err(rejection) if has_ended => self.reject(worker, rejection, ctx),
             Err(rejection) => {
                 worker.stage = Stage::Rejected;

@@ -6,7 +6,7 @@ use evictlab_rules::KubeletVersion;
 use evictlab_rules::pod::{Pod, QosClass};
 use evictlab_rules::threshold::Signal;
 
-use super::admit::{Rejection, Shortage, request_of};
+use super::admit::{AdmittedStart, Rejection, Shortage, request_of};
 use super::spec::Manifest;
 use super::state::Preemption;
 use super::worker::{Reason, Worker};
@@ -32,14 +32,14 @@ type Wants = Vec<(String, i64)>;
 
 impl Kubelet {
     /// Kills pods for a critical pod, one after the other (`evictPodsToFreeRequests` of
-    /// preemption.go). Returns whether the critical pod waits for them.
+    /// preemption.go). Returns when the critical pod starts.
     pub(super) fn preempt(
         &mut self,
         worker: &Worker,
         shortages: &[Shortage],
         machine: &mut Machine,
         ctx: &mut SimContext,
-    ) -> Result<bool, Rejection> {
+    ) -> Result<AdmittedStart, Rejection> {
         let is_for_all = self.has(Defect::PreemptionFreesTheWholeRequest);
         let wants = shortages.iter().map(|short| {
             let free = if is_for_all { 0 } else { short.capacity - short.used };
@@ -53,25 +53,25 @@ impl Kubelet {
         Ok(self.preempt_next(preemption, machine, ctx))
     }
 
-    /// Kills the next pod, and returns false if none is left.
+    /// Kills the next pod. Returns when the critical pod starts: now if none is left.
     fn preempt_next(
         &mut self,
         mut preemption: Preemption,
         machine: &mut Machine,
         ctx: &mut SimContext,
-    ) -> bool {
+    ) -> AdmittedStart {
         while let Some(victim) = preemption.next.pop_front() {
             match self.preempt_pod(&victim, machine, ctx) {
                 Some(number) => {
                     preemption.now = (victim, number);
                     self.pods.preemptions.push(preemption);
-                    return true;
+                    return AdmittedStart::AfterPreemption;
                 }
                 // A pod without containers has ended already.
                 None => self.count_preemption(&preemption.resource),
             }
         }
-        false
+        AdmittedStart::Now
     }
 
     /// Starts to kill a pod, and returns the number of the call that waits for its end.
@@ -123,7 +123,7 @@ impl Kubelet {
             self.count_preemption(&preemption.resource);
         }
         let critical = preemption.pod.clone();
-        if !self.preempt_next(preemption, machine, ctx) {
+        if self.preempt_next(preemption, machine, ctx) == AdmittedStart::Now {
             if let Some(worker) = self.pods.workers.get_mut(&critical) {
                 worker.preempts = false;
             }

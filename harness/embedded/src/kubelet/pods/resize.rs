@@ -130,7 +130,7 @@ impl Kubelet {
     /// `SetPodResizePendingCondition` of `pkg/kubelet/status/status_manager.go`).
     fn refuse_resize(&self, object: &Value, pod: &Pod, ctx: &SimContext) -> Option<PendingResize> {
         let is_admitted_as_new = self.options.version.at_least(36);
-        if let Some(message) = self.rejects(object).filter(|_| is_admitted_as_new) {
+        if let Some(message) = self.rejection_under_pressure(object).filter(|_| is_admitted_as_new) {
             return Some(PendingResize { reason: "Deferred", message });
         }
         let node = ctx.store.get(Kind::Node, "", &self.options.name)?;
