@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use cel::IdedExpr;
-use cel::common::ast::{ComprehensionExpr, EntryExpr, Expr};
+use cel::common::ast::{ComprehensionExpr, Expr};
+
+use super::parts::parts;
 
 /// Returns the variables of an expression that no macro around them binds.
 pub(super) fn free_variables(expression: &IdedExpr) -> BTreeSet<&str> {
@@ -22,31 +24,13 @@ struct Walk<'a> {
 impl<'a> Walk<'a> {
     fn visit(&mut self, expression: &'a IdedExpr) {
         match &expression.expr {
-            Expr::Unspecified | Expr::Literal(_) => {}
             Expr::Ident(name) => {
                 if !self.bound.contains(&name.as_str()) {
                     self.free.insert(name);
                 }
             }
-            Expr::Call(call) => {
-                call.target.iter().for_each(|target| self.visit(target));
-                call.args.iter().for_each(|argument| self.visit(argument));
-            }
-            Expr::Select(select) => self.visit(&select.operand),
-            Expr::List(list) => list.elements.iter().for_each(|item| self.visit(item)),
-            Expr::Map(map) => map.entries.iter().for_each(|entry| self.visit_entry(&entry.expr)),
-            Expr::Struct(fields) => fields.entries.iter().for_each(|entry| self.visit_entry(&entry.expr)),
             Expr::Comprehension(comprehension) => self.visit_macro(comprehension),
-        }
-    }
-
-    fn visit_entry(&mut self, entry: &'a EntryExpr) {
-        match entry {
-            EntryExpr::StructField(field) => self.visit(&field.value),
-            EntryExpr::MapEntry(entry) => {
-                self.visit(&entry.key);
-                self.visit(&entry.value);
-            }
+            other => parts(other).into_iter().for_each(|part| self.visit(part)),
         }
     }
 

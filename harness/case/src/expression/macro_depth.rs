@@ -1,38 +1,26 @@
 //! The depth of nested macros.
 
 use cel::IdedExpr;
-use cel::common::ast::{EntryExpr, Expr};
+use cel::common::ast::Expr;
+
+use super::parts::parts;
 
 /// Returns the maximum number of macros of which each is in an iteration of the one around it. A
 /// macro over the result of another one is not nested.
 pub(super) fn macro_depth(expression: &IdedExpr) -> usize {
     match &expression.expr {
-        Expr::Unspecified | Expr::Ident(_) | Expr::Literal(_) => 0,
-        Expr::Call(call) => deepest(call.target.iter().map(|target| &**target).chain(&call.args)),
-        Expr::Select(select) => macro_depth(&select.operand),
-        Expr::List(list) => deepest(&list.elements),
-        Expr::Map(map) => map.entries.iter().map(|entry| depth_of_entry(&entry.expr)).max().unwrap_or(0),
-        Expr::Struct(fields) => {
-            fields.entries.iter().map(|entry| depth_of_entry(&entry.expr)).max().unwrap_or(0)
-        }
         Expr::Comprehension(comprehension) => {
             let outside =
                 deepest([&comprehension.iter_range, &comprehension.accu_init, &comprehension.result]);
             let inside = deepest([&comprehension.loop_cond, &comprehension.loop_step]);
             outside.max(inside + 1)
         }
+        other => deepest(parts(other)),
     }
 }
 
 fn deepest<'a>(parts: impl IntoIterator<Item = &'a IdedExpr>) -> usize {
     parts.into_iter().map(macro_depth).max().unwrap_or(0)
-}
-
-fn depth_of_entry(entry: &EntryExpr) -> usize {
-    match entry {
-        EntryExpr::StructField(field) => macro_depth(&field.value),
-        EntryExpr::MapEntry(entry) => deepest([&entry.key, &entry.value]),
-    }
 }
 
 #[cfg(test)]

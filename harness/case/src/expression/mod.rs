@@ -8,6 +8,7 @@ mod free_variables;
 mod functions;
 mod macro_depth;
 mod matches;
+mod parts;
 mod program;
 mod result_type;
 mod shape;

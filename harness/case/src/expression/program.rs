@@ -17,6 +17,7 @@ use super::error::ExpressionError;
 use super::functions::ENVIRONMENT;
 use super::macro_depth::macro_depth;
 use super::matches::{MATCHES, measure_matches};
+use super::parts::parts;
 use super::result_type::is_never_boolean;
 use super::shape::{ITERATION, ObjectTypes};
 use super::unknown_fields::{UnknownField, unknown_fields};
@@ -281,13 +282,7 @@ fn add_keys_read(expression: &IdedExpr, path: &[&str], keys: &mut BTreeSet<Strin
         _ if is_at(&expression.expr, path) => return Err(AnyKey),
         _ => {}
     }
-    let mut result = Ok(());
-    for_each_part(&mut expression.expr.clone(), &mut |part| {
-        if result.is_ok() {
-            result = add_keys_read(part, path, keys);
-        }
-    });
-    result
+    parts(&expression.expr).into_iter().try_for_each(|part| add_keys_read(part, path, keys))
 }
 
 /// Returns whether an expression is a variable with constant keys.
