@@ -236,6 +236,10 @@ fn words(text: &str) -> BTreeSet<String> {
 
 /// Calls `work` for every item, with one thread per core. Returns the results in the order of the
 /// items.
+///
+/// A thread takes the next item when it has finished one, because the runs of cases differ in
+/// length. For short work of equal length, `in_parallel` of the crate `evictlab-case` divides the
+/// items in advance.
 fn on_all_cores<T: Sync + Send, R: Send>(items: Vec<T>, work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let threads = thread::available_parallelism().map_or(1, NonZero::get).min(items.len());
     let queue: Mutex<VecDeque<usize>> = Mutex::new((0..items.len()).collect());
