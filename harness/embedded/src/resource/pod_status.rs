@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use evictlab_rules::message::EVICTED_REASON;
 use evictlab_rules::pod::QosClass;
 use k8s_openapi::api::core::v1::{
     ContainerStateRunning, ContainerStateWaiting, ContainerUser, HostIP, PodIP, ResourceRequirements,
@@ -182,7 +183,7 @@ impl PodStatus {
 
     /// Returns whether the pod has failed because it was evicted.
     pub(crate) fn is_evicted(&self) -> bool {
-        self.reason.as_deref() == Some("Evicted")
+        self.reason.as_deref() == Some(EVICTED_REASON)
     }
 
     /// Returns the condition of a type.

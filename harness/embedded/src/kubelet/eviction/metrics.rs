@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use evictlab_rules::message::EVICTED_REASON;
+
 /// Counts of evictions, preemptions and rejections at admission, and ages of the statistics that
 /// evictions were decided by.
 #[derive(Clone, Debug, Default)]
@@ -34,7 +36,7 @@ impl EvictionMetrics {
     /// resources or as `Other`.
     pub(in crate::kubelet) fn count_admission_rejection(&mut self, reason: &str) {
         const LISTED: [&str; 8] = [
-            "Evicted",
+            EVICTED_REASON,
             "InitContainerRestartPolicyForbidden",
             "OutOfcpu",
             "OutOfmemory",

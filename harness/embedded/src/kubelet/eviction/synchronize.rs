@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use evictlab_api_types::read;
+use evictlab_rules::message::EVICTED_REASON;
 use evictlab_rules::pod::Pod;
 use evictlab_rules::quantity::Quantity;
 use evictlab_rules::summary::Sample;
@@ -323,9 +324,9 @@ impl Kubelet {
             EventObject::Pod(&job.pod.object, None)
         };
         let event = if self.has(Defect::EvictedEventNormal) {
-            EventBody::normal("Evicted", message)
+            EventBody::normal(EVICTED_REASON, message)
         } else {
-            EventBody::warning("Evicted", message)
+            EventBody::warning(EVICTED_REASON, message)
         };
         if !self.has(Defect::EvictedEventMissing) {
             self.record_event(about, event.annotated(annotations.clone()), ctx);

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use evictlab_rules::KubeletVersion;
+use evictlab_rules::message::EVICTED_REASON;
 use evictlab_rules::pod::Pod;
 use evictlab_rules::quantity::Quantity;
 use k8s_openapi::api::core::v1::Taint;
@@ -68,7 +69,7 @@ impl Kubelet {
         ctx: &mut SimContext,
     ) -> Result<AdmittedStart, Rejection> {
         if let Some(message) = self.rejection_under_pressure(&worker.object) {
-            return Err(Rejection { reason: "Evicted".to_owned(), message });
+            return Err(Rejection { reason: EVICTED_REASON.to_owned(), message });
         }
         let manifest = &worker.manifest;
         // 1.28 knows the field, but its feature gate `SidecarContainers` is off by default.

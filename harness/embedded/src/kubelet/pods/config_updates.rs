@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use evictlab_rules::message::EVICTED_REASON;
 use evictlab_rules::threshold::Signal;
 use serde_json::Value;
 
@@ -193,7 +194,7 @@ impl Kubelet {
         if !self.has(Defect::AdmissionWithoutEvent) {
             self.record_event(EventObject::Pod(&worker.object, None), event, ctx);
         }
-        let is_eviction = reason == "Evicted";
+        let is_eviction = reason == EVICTED_REASON;
         if is_eviction && self.has(Defect::AdmissionIsCounted) {
             self.eviction.metrics.count_eviction(Signal::MemoryAvailable.as_str());
         }

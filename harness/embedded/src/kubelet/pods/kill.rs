@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use evictlab_rules::message::EVICTED_REASON;
+
 use super::latency;
 use super::status;
 use super::worker::{DeferredKill, Reason, Stage, StopCause, StopOrder, Worker};
@@ -43,7 +45,7 @@ impl Kubelet {
         ctx: &mut SimContext,
     ) {
         let reason = Reason {
-            reason: "Evicted".into(),
+            reason: EVICTED_REASON.into(),
             disruption: eviction.disruption.then(|| eviction.message.clone()),
             message: eviction.message,
         };

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use evictlab_rules::KubeletVersion;
+use evictlab_rules::message::EVICTED_REASON;
 use evictlab_rules::pod::{Pod, QosClass};
 use evictlab_rules::threshold::Signal;
 
@@ -85,7 +86,8 @@ impl Kubelet {
             self.eviction.metrics.count_eviction(Signal::MemoryAvailable.as_str());
         }
         let reason = Reason {
-            reason: if self.has(Defect::PreemptionReasonDiffers) { "Evicted" } else { "Preempting" }.into(),
+            reason: if self.has(Defect::PreemptionReasonDiffers) { EVICTED_REASON } else { "Preempting" }
+                .into(),
             message: MESSAGE.to_owned(),
             disruption: self.disruption_of_preemption(),
         };

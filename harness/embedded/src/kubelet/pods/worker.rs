@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use evictlab_rules::KubeletVersion;
+use evictlab_rules::message::EVICTED_REASON;
 use serde_json::Value;
 
 use super::backoff::Backoff;
@@ -134,7 +135,7 @@ impl Reason {
     pub(super) fn deadline_exceeded(defects: &Defects) -> Self {
         let is_eviction = defects.has(Defect::ActiveDeadlineIsEviction);
         Self {
-            reason: if is_eviction { "Evicted" } else { "DeadlineExceeded" }.into(),
+            reason: if is_eviction { EVICTED_REASON } else { "DeadlineExceeded" }.into(),
             message: DEADLINE_EXCEEDED.to_owned(),
             disruption: None,
         }

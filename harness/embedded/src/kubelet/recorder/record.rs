@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use evictlab_rules::message::EVICTED_REASON;
 use k8s_openapi::api::core::v1::ObjectReference;
 use rand::RngExt;
 
@@ -24,7 +25,7 @@ impl Kubelet {
     /// Records an event.
     pub(crate) fn record_event(&mut self, about: EventObject, body: EventBody, ctx: &mut SimContext) {
         let doubled = match body.reason {
-            "Evicted" => self.has(Defect::EvictedEventDoubled),
+            EVICTED_REASON => self.has(Defect::EvictedEventDoubled),
             "Killing" => self.has(Defect::KillingEventDoubled),
             _ => false,
         };
@@ -38,7 +39,7 @@ impl Kubelet {
     }
 
     fn send_event(&mut self, about: EventObject, body: EventBody, ctx: &mut SimContext) {
-        let is_late = body.reason == "Evicted" && self.has(Defect::EvictedEventLate);
+        let is_late = body.reason == EVICTED_REASON && self.has(Defect::EvictedEventLate);
         let late = if is_late { LATE } else { Duration::ZERO };
         let mut event = self.event(about, body, ctx);
         if is_late {

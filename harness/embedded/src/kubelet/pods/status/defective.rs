@@ -1,5 +1,7 @@
 //! Defects of a kubelet in pod statuses.
 
+use evictlab_rules::message::EVICTED_REASON;
+
 use super::builder::{DISRUPTION, disruption};
 use crate::defect::{Area, Defect, Defects};
 use crate::kubelet::pods::worker::Worker;
@@ -21,7 +23,7 @@ pub(in crate::kubelet::pods) fn apply(defects: &Defects, worker: &Worker, status
     }
     change_ends(defects, status);
     if defects.has(Defect::OomIsEviction) && status.phase == Some(Phase::Failed) && has_oom_kill(status) {
-        status.reason = Some("Evicted".to_owned());
+        status.reason = Some(EVICTED_REASON.to_owned());
     }
     let of_preemption = [Defect::PreemptionWithoutDisruption, Defect::PreemptionDisruptionFalse];
     if defects.are_in(Area::Disruption) || of_preemption.into_iter().any(|defect| defects.has(defect)) {
