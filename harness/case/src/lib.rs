@@ -29,6 +29,7 @@ mod case_name;
 mod check;
 mod deadline;
 mod domain;
+mod existing_namespace;
 mod expect;
 pub mod expression;
 mod kubelet_fields;
@@ -63,6 +64,7 @@ pub use api_rejection::ApiRejection;
 pub use assertion::{Assertion, ExpectedRate, display_value};
 pub use case_name::{CASE_NAME_ANNOTATION, case_name};
 pub use domain::DOMAIN_PREFIX;
+pub use existing_namespace::{EXPIRY_NAME, MAX_CREATED_PODS, QUOTA_NAME};
 pub use expect::{
     ContainerLimit, Expect, ExpectedApiRejection, ExpectedEvictions, ExpectedMessage, Presence,
     ResourceAmounts, VolumeLimit, Witness,
@@ -80,7 +82,7 @@ pub use manifest_types::{
 };
 pub use new_case::{NewCase, NewCaseError, NewCaseNameError};
 pub use node_setup::{ContainerfsPlacement, FileSystems, NodeSetup, PodPlacement};
-pub use object_name::{EXPIRY_NAME, MAX_CREATED_PODS, ObjectKind, ObjectName, QUOTA_NAME};
+pub use object_name::{ObjectKind, ObjectName};
 pub use object_pod_spec::ObjectPodSpec;
 pub use pressure::{GROWTH_VARIABLES, Pressure, PressureMechanism};
 pub use pressure_pod::PressurePod;

@@ -7,14 +7,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::values::Name;
 
-/// Name of the quota that evictlab adds to the namespace of a case on an existing cluster.
-pub const QUOTA_NAME: &str = "evictlab";
-/// Name of the Job whose deletion deletes the objects of a case on an existing cluster.
-pub const EXPIRY_NAME: &str = "evictlab-expiry";
-/// Maximum number of pods in the namespace of a case on an existing cluster, ended ones included:
-/// more than any case creates on purpose.
-pub const MAX_CREATED_PODS: u32 = 300;
-
 /// An object in the namespace of the case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectName {

@@ -4,8 +4,9 @@ use serde_json::{Map, Value};
 
 use crate::action::{Action, ApiRequest, ObjectPatch};
 use crate::case_name::case_name;
+use crate::existing_namespace::MAX_CREATED_PODS;
 use crate::manifest_types::{PodSpecManifest, has_kind};
-use crate::object_name::{MAX_CREATED_PODS, ObjectKind};
+use crate::object_name::ObjectKind;
 use crate::schema::Case;
 use crate::step::Step;
 
