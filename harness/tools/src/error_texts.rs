@@ -43,7 +43,7 @@ fn options_error() -> OptionsError {
 }
 
 fn bench_and_bisect() -> Vec<String> {
-    let [good, bad] = ["v1.36.1", "./kubelet"].map(text);
+    let [one, other] = ["v1.36.1", "./kubelet"].map(text);
     let interrupted = || ClusterError::Interrupted;
     vec![
         row(BenchError::Cluster(interrupted())),
@@ -53,7 +53,7 @@ fn bench_and_bisect() -> Vec<String> {
         row(BenchError::Io(denied())),
         row(BenchError::Interrupted),
         row(command_seconds(&PathBuf::from("no/such/evictlab"), "list", 1).unwrap_err()),
-        row(SearchRangeError::SameVersion(good, bad, text("v1.36.1"))),
+        row(SearchRangeError::SameVersion { one, other, version: text("v1.36.1") }),
         row(SearchRangeError::SameKubelet(text("v1.36.1"))),
         row(CacheError::NoHome),
         row(CacheError::Write { path: PathBuf::from("cache/kubelet"), source: denied() }),

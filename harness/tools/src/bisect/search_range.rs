@@ -61,9 +61,16 @@ impl SearchRange {
 pub enum SearchRangeError {
     /// Two kubelets have the same version.
     #[error(
-        "failed to order {0} and {1}: both are version {2}\nhelp: list the kubelets from old to new with --kubelet {0},…,{1}"
+        "failed to order {one} and {other}: both are version {version}\nhelp: list the kubelets from old to new with --kubelet {one},…,{other}"
     )]
-    SameVersion(String, String, String),
+    SameVersion {
+        /// Name of the first kubelet.
+        one: String,
+        /// Name of the other kubelet.
+        other: String,
+        /// Version of both.
+        version: String,
+    },
     /// Both ends are the same kubelet.
     #[error(
         "failed to search: --good and --bad are both {0}\nhelp: name one kubelet on which the case is good and one on which it is bad"
@@ -72,7 +79,11 @@ pub enum SearchRangeError {
 }
 
 fn same_version(one: &KubeletCandidate, other: &KubeletCandidate) -> SearchRangeError {
-    SearchRangeError::SameVersion(one.name.clone(), other.name.clone(), other.version.to_string())
+    SearchRangeError::SameVersion {
+        one: one.name.clone(),
+        other: other.name.clone(),
+        version: other.version.to_string(),
+    }
 }
 
 #[cfg(test)]
@@ -106,13 +117,21 @@ mod tests {
         let error = SearchRange::between(a.clone(), c.clone(), vec![]).unwrap_err();
         assert_eq!(
             error,
-            SearchRangeError::SameVersion("./a".into(), "./c".into(), "v1.33.0-alpha.1+5".into())
+            SearchRangeError::SameVersion {
+                one: "./a".into(),
+                other: "./c".into(),
+                version: "v1.33.0-alpha.1+5".into()
+            }
         );
         let other = binary("./d", "v1.33.0-alpha.1+6");
         let error = SearchRange::between(a.clone(), other, vec![a.clone(), b]).unwrap_err();
         assert_eq!(
             error,
-            SearchRangeError::SameVersion("./a".into(), "./d".into(), "v1.33.0-alpha.1+6".into())
+            SearchRangeError::SameVersion {
+                one: "./a".into(),
+                other: "./d".into(),
+                version: "v1.33.0-alpha.1+6".into()
+            }
         );
         assert_eq!(
             SearchRange::between(a.clone(), a, vec![]).unwrap_err(),
