@@ -12,8 +12,8 @@ use evictlab_rules::quantity::QuantityError;
 use crate::expression::ExpressionError;
 use crate::select::{LabelFilter, LabelFilterError, SelectError, Shard, ShardError};
 use crate::{
-    DeletionError, LoadErrors, Mark, MultipleActionsError, NewCaseError, NewCaseNameError, Problem, Source,
-    SourceSpan, ValueError,
+    DeletionError, LineMark, LoadErrors, MultipleActionsError, NewCaseError, NewCaseNameError, Problem,
+    Source, SourceSpan, ValueError,
 };
 
 fn text(text: &str) -> String {
@@ -22,7 +22,7 @@ fn text(text: &str) -> String {
 
 fn problems() -> LoadErrors {
     let file = text("cases/memory/web.yaml");
-    let mark = Some(Mark { line: 3, column: 1, text: text("abuot: a pod exceeds its request") });
+    let mark = Some(LineMark { line: 3, column: 1, text: text("abuot: a pod exceeds its request") });
     let misspelled = SourceSpan { file: file.clone(), mark, note: text("did you mean `about`?") };
     let missing = SourceSpan { file, mark: None, note: String::new() };
     LoadErrors(vec![

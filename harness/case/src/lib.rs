@@ -87,7 +87,7 @@ pub use object_pod_spec::ObjectPodSpec;
 pub use pressure::{GROWTH_VARIABLES, Pressure, PressureMechanism};
 pub use pressure_pod::PressurePod;
 pub use pressure_signal::PressureSignal;
-pub use problem::{LoadErrors, Mark, Problem, SourceSpan, did_you_mean, nearest};
+pub use problem::{LineMark, LoadErrors, Problem, SourceSpan, did_you_mean, nearest};
 pub use schema::{Case, EphemeralContainer, KnownBug, json_schema, unwrap_descriptions};
 pub use step::{MultipleActionsError, Step};
 pub use values::{

@@ -23,14 +23,14 @@ pub struct SourceSpan {
     /// Path of the file as the user opens it.
     pub file: String,
     /// Position in the file; `None` for a problem with the file itself.
-    pub mark: Option<Mark>,
+    pub mark: Option<LineMark>,
     /// Text below the mark, such as `did you mean …?`.
     pub note: String,
 }
 
 /// A mark in a line of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mark {
+pub struct LineMark {
     /// Line, from 1.
     pub line: usize,
     /// Column in characters, from 1.
@@ -39,7 +39,7 @@ pub struct Mark {
     pub text: String,
 }
 
-impl Mark {
+impl LineMark {
     /// Returns the mark at a line and a column of a text, both limited to the range of the text.
     pub fn new(text: &str, line: usize, column: usize) -> Self {
         let lines: Vec<&str> = text.lines().collect();
@@ -94,7 +94,7 @@ fn escaped(c: char) -> String {
 impl SourceSpan {
     /// Returns a position in a text, with a note; `file` is the path of the text.
     pub(crate) fn at(file: &str, text: &str, at: Position, note: &str) -> Self {
-        let mark = Some(Mark::new(text, at.line, at.column));
+        let mark = Some(LineMark::new(text, at.line, at.column));
         Self { file: file.to_owned(), mark, note: note.to_owned() }
     }
 
@@ -115,7 +115,7 @@ impl SourceSpan {
             write!(f, "\n  --> {file}")?;
             return if note.is_empty() { Ok(()) } else { write!(f, "\n      {note}") };
         };
-        let Mark { line, column, .. } = mark;
+        let LineMark { line, column, .. } = mark;
         if mark.is_binary() {
             write!(f, "\n --> {file}:{line}:{column}")?;
             return if note.is_empty() { Ok(()) } else { write!(f, "\n     {note}") };

@@ -7,7 +7,7 @@ use std::io::{Error, ErrorKind};
 use std::path::PathBuf;
 
 use error_row::row;
-use evictlab_case::{Mark, Problem, SourceSpan};
+use evictlab_case::{LineMark, Problem, SourceSpan};
 
 use crate::profile::error::ProfileError;
 
@@ -19,7 +19,7 @@ fn texts() {
         file: text("evictlab.toml"),
         profiles: profiles.map(text),
     };
-    let mark = Some(Mark { line: 2, column: 1, text: text("kubelt = \"v1.36.2\"") });
+    let mark = Some(LineMark { line: 2, column: 1, text: text("kubelt = \"v1.36.2\"") });
     let place = SourceSpan { file: text("evictlab.toml"), mark, note: text("did you mean `kubelet`?") };
     let rows = [
         row(ProfileError::Read {

@@ -12,7 +12,7 @@ use crate::problem::did_you_mean;
 use crate::yaml_path;
 
 /// Resources of containers without a domain. Others have one, or begin with `hugepages-`.
-const RESOURCES: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
+const CONTAINER_RESOURCES: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
 
 /// Values of fields of a pod spec or a container.
 const VALUES: [(&str, &[&str]); 3] = [
@@ -108,11 +108,11 @@ impl Checker<'_> {
         for field in ["requests", "limits"] {
             let amounts = resources.get(field).and_then(Value::as_object);
             for name in amounts.into_iter().flat_map(Map::keys) {
-                let is_known = RESOURCES.contains(&name.as_str())
+                let is_known = CONTAINER_RESOURCES.contains(&name.as_str())
                     || name.contains('/')
                     || name.starts_with("hugepages-");
                 if !is_known {
-                    let note = did_you_mean(name, RESOURCES).unwrap_or_default();
+                    let note = did_you_mean(name, CONTAINER_RESOURCES).unwrap_or_default();
                     let path = join(path, yaml_path![field, name.as_str()]);
                     self.report(&path, format!("unknown resource `{name}`"), note);
                 }

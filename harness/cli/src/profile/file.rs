@@ -6,7 +6,7 @@ use std::io::ErrorKind;
 use std::ops::Range;
 use std::path::{Component, Path, PathBuf};
 
-use evictlab_case::{Mark, Problem, SourceSpan};
+use evictlab_case::{LineMark, Problem, SourceSpan};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -109,7 +109,7 @@ impl ProfileFile {
         let before = self.text.get(..span.start).unwrap_or(&self.text);
         let line = before.matches('\n').count() + 1;
         let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
-        let mark = Some(Mark::new(&self.text, line, column));
+        let mark = Some(LineMark::new(&self.text, line, column));
         SourceSpan { file: self.shown.clone(), mark, note: note.into() }
     }
 }

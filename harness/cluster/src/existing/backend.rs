@@ -40,7 +40,7 @@ const TEARDOWN_TIMEOUT: Duration = Duration::from_secs(300);
 const TEARDOWN_INTERVAL: Duration = Duration::from_secs(3);
 
 /// Reason that an existing cluster is kept.
-const KEPT: &str = "it existed before";
+const KEEP_REASON: &str = "it existed before";
 
 /// Options of an existing cluster.
 #[derive(Clone, Debug)]
@@ -494,7 +494,7 @@ async fn tear_down(client: &Client, cluster: &str, run: &str) -> TeardownOutcome
             Err(_) => tokio::time::sleep(TEARDOWN_INTERVAL).await,
         }
     };
-    TeardownOutcome { kept: Some(KEPT), error: error.map(ClusterError::from) }
+    TeardownOutcome { kept: Some(KEEP_REASON), error: error.map(ClusterError::from) }
 }
 
 /// An existing cluster in use by a run.

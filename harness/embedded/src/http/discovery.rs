@@ -9,7 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{
     ServerAddressByClientCIDR,
 };
 
-use super::resource::{RESOURCES, Resource, Verb};
+use super::resource::{API_RESOURCES, Resource, Verb};
 use super::{errors, responses};
 use crate::resource::{Kind, Scope};
 
@@ -26,7 +26,7 @@ pub(crate) async fn core_versions() -> Response {
 
 /// Handles `/apis`.
 pub(crate) async fn groups() -> Response {
-    let mut names: Vec<&str> = RESOURCES.iter().map(|resource| resource.group).collect();
+    let mut names: Vec<&str> = API_RESOURCES.iter().map(|resource| resource.group).collect();
     names.retain(|name| !name.is_empty());
     names.dedup();
     responses::json(200, &APIGroupList { groups: names.into_iter().filter_map(api_group).collect() })
@@ -47,7 +47,8 @@ pub(crate) async fn core_resources(Path(version): Path<String>) -> Response {
 
 /// Handles `/apis/GROUP/VERSION`.
 pub(crate) async fn resources(Path((group, version)): Path<(String, String)>) -> Response {
-    let served = RESOURCES.iter().filter(|resource| (resource.group, resource.version) == (&group, &version));
+    let served =
+        API_RESOURCES.iter().filter(|resource| (resource.group, resource.version) == (&group, &version));
     let resources: Vec<APIResource> = served.flat_map(api_resources).collect();
     let group_version = if group.is_empty() { version } else { format!("{group}/{version}") };
     if resources.is_empty() {
@@ -57,7 +58,7 @@ pub(crate) async fn resources(Path((group, version)): Path<(String, String)>) ->
 }
 
 fn api_group(name: &str) -> Option<APIGroup> {
-    let resource = RESOURCES.iter().find(|resource| resource.group == name)?;
+    let resource = API_RESOURCES.iter().find(|resource| resource.group == name)?;
     let version = GroupVersionForDiscovery {
         group_version: resource.api_version(),
         version: resource.version.to_owned(),

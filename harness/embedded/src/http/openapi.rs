@@ -7,13 +7,13 @@ use axum::extract::Path;
 use axum::response::Response;
 use serde_json::{Map, Value, json};
 
-use super::resource::{RESOURCES, Resource, Verb};
+use super::resource::{API_RESOURCES, Resource, Verb};
 use super::{errors, responses};
 use crate::resource::Scope;
 
 /// Handles `/openapi/v3`: lists the API groups.
 pub(crate) async fn index() -> Response {
-    let paths: Map<String, Value> = RESOURCES
+    let paths: Map<String, Value> = API_RESOURCES
         .iter()
         .map(|resource| {
             let path = group_path(resource);
@@ -27,7 +27,7 @@ pub(crate) async fn index() -> Response {
 /// Handles `/openapi/v3/api/v1` and other groups.
 pub(crate) async fn document(Path(path): Path<String>) -> Response {
     let resources: Vec<&Resource> =
-        RESOURCES.iter().filter(|resource| group_path(resource) == path).collect();
+        API_RESOURCES.iter().filter(|resource| group_path(resource) == path).collect();
     if resources.is_empty() {
         return responses::error(&errors::unknown_path(&format!("/openapi/v3/{path}")));
     }

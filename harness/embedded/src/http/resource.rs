@@ -135,7 +135,7 @@ const fn in_group(group: &'static str, resource: Resource) -> Resource {
 }
 
 /// All resources, ordered by group.
-pub(crate) static RESOURCES: &[Resource] = &[
+pub(crate) static API_RESOURCES: &[Resource] = &[
     core(Kind::ConfigMap, &["cm"], &[]),
     core(Kind::Event, &["ev"], &[]),
     Resource { verbs: WITHOUT_DELETE_COLLECTION, ..core(Kind::Namespace, &["ns"], &[status("Namespace")]) },
@@ -189,7 +189,7 @@ pub(crate) fn find(path: &ResourcePath) -> Option<&'static Resource> {
         (resource.group, resource.version, resource.plural)
             == (path.group.as_str(), path.version.as_str(), path.resource.as_str())
     };
-    RESOURCES.iter().find(is_named)
+    API_RESOURCES.iter().find(is_named)
 }
 
 impl Resource {
@@ -214,7 +214,7 @@ mod tests {
     #[test]
     fn serves_every_stored_kind_under_its_names() {
         for kind in Kind::ALL {
-            let served = RESOURCES.iter().find(|resource| resource.stored == Some(kind)).unwrap();
+            let served = API_RESOURCES.iter().find(|resource| resource.stored == Some(kind)).unwrap();
             assert_eq!((served.kind, served.api_version().as_str()), kind.names());
             assert_eq!((served.plural, served.scope), (kind.plural(), kind.scope()));
             assert_eq!(served.subresource("status").is_some(), kind.has_status(), "{kind:?}");

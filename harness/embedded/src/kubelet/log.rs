@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use crate::sim::SimTime;
 
 /// Number of lines that are kept.
-const KEPT: usize = 10_000;
+const MAX_RETAINED_LINES: usize = 10_000;
 
 /// Severity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ impl Log {
     /// Adds a line in klog's format, such as `I1121 00:41:07.701761    6587
     /// eviction_manager.go:186] "…" key="value"`.
     pub(crate) fn add(&mut self, at: SimTime, line: String) {
-        if self.lines.len() == KEPT {
+        if self.lines.len() == MAX_RETAINED_LINES {
             self.lines.pop_front();
         }
         self.lines.push_back((at, line));

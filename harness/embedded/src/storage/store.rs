@@ -15,7 +15,7 @@ use crate::resource::{Kind, ObjectExt, Scope};
 use crate::sim::{Epoch, Rng, SimTime};
 
 /// Number of changes that new watches can resume from.
-const HISTORY: usize = 512;
+const MAX_REMEMBERED_CHANGES: usize = 512;
 
 /// A version is older than the remembered changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -271,7 +271,7 @@ impl Store {
             });
         }
         self.history.push_back(change);
-        if self.history.len() > HISTORY {
+        if self.history.len() > MAX_REMEMBERED_CHANGES {
             self.history.pop_front();
         }
     }

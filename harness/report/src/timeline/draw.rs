@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::axis::Axis;
-use super::model::{Mark, Point, Timeline, TimelineSeries};
+use super::model::{EventMark, Point, Timeline, TimelineSeries};
 use super::unit::Unit;
 
 /// Style sheet for light and dark mode. The container colors are the color-blind safe palette of
@@ -145,7 +145,7 @@ impl Chart {
     }
 }
 
-fn draw_mark(mark: &Mark, place: usize, time: Axis, bottom: f64) -> Markup {
+fn draw_mark(mark: &EventMark, place: usize, time: Axis, bottom: f64) -> Markup {
     let x = time.position(mark.t);
     let y = LINE_HEIGHT * (place % MARK_ROWS + 1) as f64;
     // The label of a late mark is on the left of its line.
@@ -224,8 +224,8 @@ mod tests {
             ],
             conditions: vec![ConditionPeriod { name: "MemoryPressure".to_owned(), from: 3.5, to: 5.0 }],
             marks: vec![
-                Mark { t: 0.4, text: "hog running".to_owned() },
-                Mark { t: 4.5, text: "hog evicted".to_owned() },
+                EventMark { t: 0.4, text: "hog running".to_owned() },
+                EventMark { t: 4.5, text: "hog evicted".to_owned() },
             ],
             end: 5.0,
         }

@@ -19,7 +19,7 @@ pub(crate) struct Timeline {
     /// Periods in which a node condition was true.
     pub(super) conditions: Vec<ConditionPeriod>,
     /// Pod events, in chronological order.
-    pub(super) marks: Vec<Mark>,
+    pub(super) marks: Vec<EventMark>,
     /// End of the timeline, in seconds since the first pod's creation.
     pub(super) end: f64,
 }
@@ -55,7 +55,7 @@ pub(super) struct ConditionPeriod {
 
 /// An event at a time.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Mark {
+pub(super) struct EventMark {
     pub t: f64,
     pub text: String,
 }

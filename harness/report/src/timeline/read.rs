@@ -7,7 +7,7 @@ use evictlab_rules::summary::{PodStats, Sample};
 use evictlab_rules::threshold::{Observation, Resource, Signal, Threshold};
 use serde::Deserialize;
 
-use super::model::{ConditionPeriod, Mark, Point, ThresholdLine, Timeline, TimelineSeries};
+use super::model::{ConditionPeriod, EventMark, Point, ThresholdLine, Timeline, TimelineSeries};
 use super::unit::Unit;
 use evictlab_evidence::{NodeHistoryEntry, Observations, PodHistoryEntry, Recorded};
 
@@ -168,21 +168,25 @@ fn label(condition: &str) -> String {
 }
 
 /// The first start, eviction or rejection, deletion and OOM kills of each pod.
-fn marks(observations: &Observations) -> Vec<Mark> {
+fn marks(observations: &Observations) -> Vec<EventMark> {
     let pods = &observations.pod_history;
-    let mut marks: Vec<Mark> =
+    let mut marks: Vec<EventMark> =
         pods.iter().flat_map(|(pod, entries)| pod_marks(observations, pod, entries)).collect();
     if pods.is_empty() {
-        marks.extend(observations.seconds_to_outcome.map(|t| Mark { t, text: "evicted".to_owned() }));
+        marks.extend(observations.seconds_to_outcome.map(|t| EventMark { t, text: "evicted".to_owned() }));
     }
     marks.sort_by(|one, other| one.t.total_cmp(&other.t));
     marks
 }
 
-fn pod_marks(observations: &Observations, pod: &str, entries: &[Recorded<PodHistoryEntry>]) -> Vec<Mark> {
+fn pod_marks(
+    observations: &Observations,
+    pod: &str,
+    entries: &[Recorded<PodHistoryEntry>],
+) -> Vec<EventMark> {
     let mut marks = Vec::new();
     let first = |text: String, is: &dyn Fn(&PodHistoryEntry) -> bool| {
-        entries.iter().find(|entry| is(entry)).map(|entry| Mark { t: entry.t, text })
+        entries.iter().find(|entry| is(entry)).map(|entry| EventMark { t: entry.t, text })
     };
     let running =
         |entry: &PodHistoryEntry| entry.containers.values().any(|container| container.state == "running");
@@ -298,7 +302,7 @@ mod tests {
                 ..Observations::default()
             };
             let marks = marks(&observations);
-            assert_eq!(marks, [Mark { t: 1.0, text: expected.to_owned() }], "{message:?}");
+            assert_eq!(marks, [EventMark { t: 1.0, text: expected.to_owned() }], "{message:?}");
         }
     }
 

@@ -99,8 +99,8 @@ impl NodeSpeed {
     /// Scales a timeout for a fast node, whose container start duration is at most 2 s, to this
     /// node. One slow start, while the host was busy, does not delay the end of a case by an hour.
     pub(crate) fn scale(&self, timeout: Duration) -> Duration {
-        const MAX_FACTOR: f64 = 6.0;
-        timeout.mul_f64((self.container_start_duration.as_secs_f64() / 2.0).clamp(1.0, MAX_FACTOR))
+        const MAX_TIMEOUT_FACTOR: f64 = 6.0;
+        timeout.mul_f64((self.container_start_duration.as_secs_f64() / 2.0).clamp(1.0, MAX_TIMEOUT_FACTOR))
     }
 
     /// Returns the maximum time from the first pod to the end of a case.

@@ -14,7 +14,7 @@ use crate::pressure::room::Amounts;
 
 /// Resources that a pod without limits can exhaust. Limits on them do not bound processes and
 /// inodes; the guard of a running case does.
-const RESOURCES: [&str; 2] = ["memory", STORAGE];
+const EXHAUSTIBLE_RESOURCES: [&str; 2] = ["memory", STORAGE];
 /// The resource that a pod's disk usage counts against.
 const STORAGE: &str = "ephemeral-storage";
 
@@ -90,7 +90,7 @@ impl PodBounds {
             self.privilege.get_or_insert_with(|| format!("{object} uses {privilege}"));
         }
         // The disk of an ended pod is in use until the pod is deleted.
-        let [memory, disk] = RESOURCES;
+        let [memory, disk] = EXHAUSTIBLE_RESOURCES;
         for (resource, count, sum) in
             [(memory, pod.replicas, &mut self.limits.memory), (disk, pod.max_created, &mut self.limits.disk)]
         {

@@ -1,7 +1,7 @@
 //! Slowdown of the ramps on a node whose statistics lag behind.
 
 /// Maximum factor: beyond it, a ramp takes minutes and the host is unfit.
-const MAX_FACTOR: u32 = 8;
+const MAX_SLOWDOWN: u32 = 8;
 /// Number of consecutive ramps that the statistics follow before the factor decreases.
 const RAMPS_BEFORE_DECREASE: u32 = 3;
 
@@ -23,7 +23,7 @@ impl Slowdown {
 
     /// Records a ramp that was faster than the node's statistics.
     pub(crate) fn increase(&mut self) {
-        *self = Self { factor: (self.factor * 2).min(MAX_FACTOR), followed: 0 };
+        *self = Self { factor: (self.factor * 2).min(MAX_SLOWDOWN), followed: 0 };
     }
 
     /// Records a ramp that the statistics followed.

@@ -20,7 +20,7 @@ use super::status::{JobPhase, has_ended, read_job_through_outages};
 const INTERVAL: Duration = Duration::from_secs(2);
 
 /// Maximum number of bytes of a log: an archive of results, in lines, and the output of the run.
-const MAX_LOG_BYTES: i64 = 64 << 20;
+const MAX_RESULTS_LOG_BYTES: i64 = 64 << 20;
 
 /// The results of a Job.
 #[derive(Debug)]
@@ -109,7 +109,7 @@ pub(crate) enum PodResultsError {
 
 /// Writes the results in the log of a pod to a directory.
 async fn read_results(pods: &Api<Pod>, pod: &str, dir: &Path) -> Result<(), PodResultsError> {
-    let options = LogParams { limit_bytes: Some(MAX_LOG_BYTES), ..LogParams::default() };
+    let options = LogParams { limit_bytes: Some(MAX_RESULTS_LOG_BYTES), ..LogParams::default() };
     let log = pods.logs(pod, &options).await.map_err(|error| PodResultsError::Log(Box::new(error)))?;
     unpack_into_new(&log, dir)
 }

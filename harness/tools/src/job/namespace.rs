@@ -164,7 +164,7 @@ mod tests {
     /// A client of a cluster in which a namespace contains one object. Its API server has these
     /// resources, each with its API version and kind; lists of metrics fail.
     fn with_object(resource: &'static str, object: Value) -> Client {
-        const RESOURCES: [(&str, &str, &str); 8] = [
+        const SERVED_RESOURCES: [(&str, &str, &str); 8] = [
             ("v1", "ResourceQuota", "resourcequotas"),
             ("v1", "Secret", "secrets"),
             ("v1", "Event", "events"),
@@ -175,7 +175,8 @@ mod tests {
             ("metrics.k8s.io/v1beta1", "PodMetrics", "pods"),
         ];
         let resources_of = |version: &str| {
-            let of_version = RESOURCES.iter().filter(|(resource_version, ..)| *resource_version == version);
+            let of_version =
+                SERVED_RESOURCES.iter().filter(|(resource_version, ..)| *resource_version == version);
             let described = of_version.map(|(_, kind, name)| {
                 json!({"name": name, "singularName": "", "namespaced": true, "kind": kind, "verbs": ["list"]})
             });
@@ -187,7 +188,7 @@ mod tests {
             json!({"name": name, "versions": [version], "preferredVersion": version})
         };
         let versions: std::collections::BTreeSet<&str> =
-            RESOURCES.iter().map(|(version, ..)| *version).collect();
+            SERVED_RESOURCES.iter().map(|(version, ..)| *version).collect();
         let answer = move |path: &str| match path.trim_start_matches('/') {
             "api" => json!({"versions": ["v1"], "serverAddressByClientCIDRs": []}),
             "apis" => {

@@ -56,7 +56,7 @@ impl Shortage {
 }
 
 /// Resources that are checked, in the order of the scheduler's `fitsRequest`.
-const RESOURCES: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
+const ADMISSION_RESOURCES: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
 
 impl Kubelet {
     /// Admits a pod and returns when it starts, or why it is rejected. After a restart, known pods
@@ -177,7 +177,7 @@ impl Kubelet {
             spec.containers.iter().chain(&spec.init_containers).flat_map(|one| one.resources.requests.keys());
         let extended: BTreeSet<&str> =
             requested_names.map(String::as_str).filter(|name| is_extended_resource(name)).collect();
-        for resource in RESOURCES.into_iter().chain(extended) {
+        for resource in ADMISSION_RESOURCES.into_iter().chain(extended) {
             let requested = request(pod, resource);
             let Some(capacity) = allocatable.get(resource).filter(|_| requested > 0) else { continue };
             let capacity = amount(resource, capacity);

@@ -14,7 +14,7 @@ use kube::{Api, Client};
 use crate::case_runner::observation::read_budget::ReadBudget;
 
 /// Maximum size of a log, in bytes.
-const MAX_LOG_BYTES: u64 = 4 * MIB;
+const MAX_CONTAINER_LOG_BYTES: u64 = 4 * MIB;
 /// Maximum size of all logs of a case, in bytes.
 const MAX_CASE_BYTES: u64 = 64 * MIB;
 /// Beginnings of errors that a kubelet sends instead of a log: it has begun its response, with the
@@ -132,10 +132,10 @@ fn is_kubelet_error(text: &str) -> bool {
 fn limit(logs: &Logs) -> (u64, String) {
     let read: usize = logs.values().flat_map(BTreeMap::values).map(String::len).sum();
     match MAX_CASE_BYTES.saturating_sub(read as u64) {
-        room if room < MAX_LOG_BYTES => {
+        room if room < MAX_CONTAINER_LOG_BYTES => {
             (room, format!("it was cut: the logs of the case have more than {} MiB", MAX_CASE_BYTES >> 20))
         }
-        _ => (MAX_LOG_BYTES, format!("it was cut after {} MiB", MAX_LOG_BYTES >> 20)),
+        _ => (MAX_CONTAINER_LOG_BYTES, format!("it was cut after {} MiB", MAX_CONTAINER_LOG_BYTES >> 20)),
     }
 }
 
