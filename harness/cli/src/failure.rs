@@ -44,6 +44,11 @@ impl Failure {
         Self::new(error, exit_code::INFRASTRUCTURE)
     }
 
+    /// Invalid input if `is_input`, else a failure of the harness, a cluster or the host.
+    pub(crate) fn input_or_infrastructure(is_input: bool, error: impl ToString) -> Self {
+        if is_input { Self::bad_input(error) } else { Self::infrastructure(error) }
+    }
+
     /// Interrupted before the run started.
     pub(crate) fn interrupted() -> Self {
         Self::new("interrupted", exit_code::INTERRUPTED)

@@ -154,5 +154,5 @@ pub(crate) fn reject_managed_options(stated: &[&str]) -> Result<(), Failure> {
 
 /// Returns exit status 2 for invalid input, else 4.
 pub(crate) fn existing_failure(error: ExistingError) -> Failure {
-    if error.is_input() { Failure::bad_input(error) } else { Failure::infrastructure(error) }
+    Failure::input_or_infrastructure(error.is_input(), error)
 }

@@ -42,5 +42,5 @@ impl JobNameArgs {
 
 /// Returns exit status 2 for invalid input, else 4.
 pub(crate) fn job_failure(error: JobError) -> Failure {
-    if error.is_input() { Failure::bad_input(error) } else { Failure::infrastructure(error) }
+    Failure::input_or_infrastructure(error.is_input(), error)
 }
