@@ -46,6 +46,17 @@ fn documentation_is_complete() {
 }
 
 #[test]
+fn an_unknown_verdict_is_an_error() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("real.json"), r#"{"message/a": {"v1.32": "pased"}}"#).unwrap();
+    let arguments = ["book", "book", "--checkout", PROJECT, "--verdicts", "real=real.json"];
+    let written = evictlab(&arguments, dir.path());
+    let error = String::from_utf8_lossy(&written.stderr);
+    assert_eq!(written.status.code(), Some(2), "{error}");
+    assert!(error.contains("failed to parse real.json:1:") && error.contains("`pased`"), "{error}");
+}
+
+#[test]
 fn a_directory_that_is_not_a_checkout_is_an_error() {
     let dir = tempfile::tempdir().unwrap();
     let written = evictlab(&["book", "book"], dir.path());

@@ -1,16 +1,47 @@
 //! The pages of the cases.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write;
+use std::fmt::{self, Write};
 use std::sync::{Arc, LazyLock};
 
 use evictlab_case::{KnownBug, KubeletRequirement, LoadedCase};
 use evictlab_judge::Verdict;
 use evictlab_report::text::{code_block, count_noun, markdown_code, markdown_table, marked_ranges};
 use regex::Regex;
+use serde::Deserialize;
 
 /// Verdicts of each case (`suite/case`) by minor version of the kubelet, such as `v1.32`.
-pub type Verdicts = BTreeMap<String, BTreeMap<String, String>>;
+pub type Verdicts = BTreeMap<String, BTreeMap<String, VersionVerdict>>;
+
+/// Verdict of a case on one version of the kubelet. Files state one verdict, such as `"passed"`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(from = "Verdict")]
+pub enum VersionVerdict {
+    /// Verdict of all executions.
+    Same(Verdict),
+    /// Number of executions with each verdict.
+    Counts(BTreeMap<Verdict, u32>),
+}
+
+impl From<Verdict> for VersionVerdict {
+    fn from(verdict: Verdict) -> Self {
+        Self::Same(verdict)
+    }
+}
+
+impl fmt::Display for VersionVerdict {
+    /// Writes `passed`, or `passed 4, failed 1`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Same(verdict) => write!(f, "{verdict}"),
+            Self::Counts(counts) => {
+                let counts: Vec<String> =
+                    counts.iter().map(|(verdict, count)| format!("{verdict} {count}")).collect();
+                f.write_str(&counts.join(", "))
+            }
+        }
+    }
+}
 
 /// A path of the Kubernetes source.
 static SOURCE: LazyLock<Regex> = LazyLock::new(|| {
@@ -79,7 +110,8 @@ fn verdict_table(id: &str, verdicts: &[(String, Verdicts)]) -> String {
     let minors = minors(verdicts.iter().map(|(_, verdicts)| verdicts));
     let rows = verdicts.iter().filter_map(|(name, verdicts)| {
         let of_case = verdicts.get(id)?;
-        let cells = minors.iter().map(|minor| of_case.get(*minor).cloned().unwrap_or_default());
+        let cells =
+            minors.iter().map(|minor| of_case.get(*minor).map(ToString::to_string).unwrap_or_default());
         Some([name.clone()].into_iter().chain(cells).collect::<Vec<String>>())
     });
     let header: Vec<&str> = [""].into_iter().chain(minors.iter().copied()).collect();
@@ -109,8 +141,9 @@ pub(super) fn catalogue_page(cases: &[Arc<LoadedCase>], verdicts: &[(String, Ver
 fn reproduced_on(id: &str, verdicts: &Verdicts) -> String {
     let Some(of_case) = verdicts.get(id) else { return String::new() };
     let executed = minors(std::iter::once(verdicts)).into_iter().filter_map(|minor| {
-        let verdict = of_case.get(minor).filter(|verdict| **verdict != Verdict::Skipped.to_string())?;
-        Some((minor.to_owned(), *verdict == Verdict::Reproduced.to_string()))
+        let verdict =
+            of_case.get(minor).filter(|verdict| **verdict != VersionVerdict::Same(Verdict::Skipped))?;
+        Some((minor.to_owned(), *verdict == VersionVerdict::Same(Verdict::Reproduced)))
     });
     marked_ranges(executed)
 }
@@ -121,14 +154,16 @@ mod tests {
 
     #[test]
     fn kubelets_with_a_known_bug_are_ranges() {
-        let reproduced = [("v1.27", "reproduced"), ("v1.29", "reproduced"), ("v1.30", "reproduced")];
+        use Verdict::{Fixed, Passed, Reproduced, Skipped};
+        let reproduced = ["v1.27", "v1.29", "v1.30"].map(|minor| (minor, Reproduced));
         for (others, expected) in [
-            (vec![("v1.28", "reproduced")], "v1.27 to v1.30"),
-            (vec![("v1.28", "passed")], "v1.27, v1.29, v1.30"),
-            (vec![("v1.28", "skipped"), ("v1.31", "fixed")], "v1.27 to v1.30"),
+            (vec![("v1.28", Reproduced)], "v1.27 to v1.30"),
+            (vec![("v1.28", Passed)], "v1.27, v1.29, v1.30"),
+            (vec![("v1.28", Skipped), ("v1.31", Fixed)], "v1.27 to v1.30"),
         ] {
             let of_case = reproduced.into_iter().chain(others);
-            let of_case = of_case.map(|(minor, verdict)| (minor.to_owned(), verdict.to_owned())).collect();
+            let of_case =
+                of_case.map(|(minor, verdict)| (minor.to_owned(), VersionVerdict::Same(verdict))).collect();
             let verdicts = Verdicts::from([("message/a".to_owned(), of_case)]);
             assert_eq!(reproduced_on("message/a", &verdicts), expected);
             assert_eq!(reproduced_on("message/b", &verdicts), "");

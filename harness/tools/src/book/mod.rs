@@ -8,5 +8,5 @@ mod links;
 mod real_verdicts;
 
 pub use assemble::{Book, BookError, Command};
-pub use catalogue::Verdicts;
+pub use catalogue::{Verdicts, VersionVerdict};
 pub use real_verdicts::real_verdicts;

@@ -6,10 +6,10 @@ use evictlab_judge::Verdict;
 use evictlab_report::KubeletResults;
 use evictlab_rules::{CgroupVersion, KubeletVersion};
 
-use super::catalogue::Verdicts;
+use super::catalogue::{Verdicts, VersionVerdict};
 
 /// Returns the verdicts of real kubelets, by cgroup version of their hosts. Executions with
-/// different verdicts are counted: `passed 4, failed 1`.
+/// different verdicts are counted.
 pub fn real_verdicts(all: &[KubeletResults]) -> Vec<(String, Verdicts)> {
     // A minor may have results of several patches.
     let mut by_cgroup: BTreeMap<CgroupVersion, Executions<'_>> = BTreeMap::new();
@@ -28,7 +28,7 @@ pub fn real_verdicts(all: &[KubeletResults]) -> Vec<(String, Verdicts)> {
         .map(|(cgroup, executions)| {
             let mut verdicts = Verdicts::new();
             for ((case, minor), counts) in executions {
-                verdicts.entry(case.to_owned()).or_default().insert(minor, describe(&counts));
+                verdicts.entry(case.to_owned()).or_default().insert(minor, verdict_of(counts));
             }
             (format!("real, cgroup {cgroup}"), verdicts)
         })
@@ -41,13 +41,9 @@ type Executions<'a> = BTreeMap<(&'a str, String), Counts>;
 /// Numbers of executions, by verdict.
 type Counts = BTreeMap<Verdict, u32>;
 
-fn describe(counts: &Counts) -> String {
-    match counts.iter().collect::<Vec<_>>()[..] {
-        [(verdict, _)] => verdict.to_string(),
-        ref several => {
-            several.iter().map(|(verdict, count)| format!("{verdict} {count}")).collect::<Vec<_>>().join(", ")
-        }
-    }
+fn verdict_of(counts: Counts) -> VersionVerdict {
+    let only = counts.keys().next().copied().filter(|_| counts.len() == 1);
+    only.map_or_else(|| VersionVerdict::Counts(counts), VersionVerdict::Same)
 }
 
 #[cfg(test)]
@@ -71,11 +67,14 @@ mod tests {
         let verdicts = real_verdicts(&all);
         let names: Vec<&str> = verdicts.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["real, cgroup v1", "real, cgroup v2"]);
-        let cell = |place: usize, minor: &str| verdicts[place].1["message/a"].get(minor).map(String::as_str);
-        assert_eq!(cell(0, "v1.33"), Some("passed 4, failed 1"));
-        assert_eq!(
-            (cell(0, "v1.36"), cell(1, "v1.36"), cell(1, "v1.33")),
-            (Some("reproduced"), Some("passed 1, failed 2"), None)
-        );
+        for (place, minor, expected) in [
+            (0, "v1.33", Some("passed 4, failed 1")),
+            (0, "v1.36", Some("reproduced")),
+            (1, "v1.36", Some("passed 1, failed 2")),
+            (1, "v1.33", None),
+        ] {
+            let verdict = verdicts[place].1["message/a"].get(minor).map(ToString::to_string);
+            assert_eq!(verdict.as_deref(), expected, "{minor}");
+        }
     }
 }
