@@ -9,7 +9,9 @@ use evictlab_cluster::workload::{GracePeriod, add_default_limits};
 use evictlab_rules::quantity::Quantity;
 use serde::Deserialize;
 
-use crate::node_access::privilege::{container_privilege, object_privilege, patch_privilege, pod_privilege};
+use crate::node_access::privilege::{
+    app_armor_privilege, container_privilege, object_privilege, patch_privilege, pod_privilege,
+};
 use crate::pressure::room::Amounts;
 
 /// Resources that a pod without limits can exhaust. Limits on them do not bound processes and
@@ -44,8 +46,12 @@ impl PodBounds {
             bounds.add(&pod, case.pressure.is_none());
             bounds.preempts = bounds.preempts.or_else(|| preemption(&pod, case.placed));
         }
+        for pod in &case.pods {
+            bounds.privilege = bounds.privilege.or_else(|| app_armor_privilege(pod));
+        }
         for object in case.objects.iter().chain(case.created_objects()) {
-            bounds.privilege = bounds.privilege.or_else(|| object_privilege(object));
+            let privilege = || object_privilege(object).or_else(|| app_armor_privilege(object));
+            bounds.privilege = bounds.privilege.or_else(privilege);
         }
         for patch in case.patches() {
             bounds.privilege = bounds.privilege.or_else(|| patch_privilege(patch));
@@ -376,6 +382,45 @@ mod tests {
             "[{metadata: {name: p}, spec: {containers: [], priorityClassName: system-node-critical}}]";
         let expected = "Pod p has the priority class system-node-critical";
         assert_eq!(bounds(critical).preempts.as_deref(), Some(expected));
+    }
+
+    #[test]
+    fn all_sources_of_a_volume_are_checked() {
+        let rows = [
+            ("emptyDir: {}, nfs: {server: a, path: /}", "Pod p uses a volume of type nfs"),
+            (
+                "projected: {sources: [{secret: {}}, {podCertificate: {signerName: a}}]}",
+                "Pod p uses a projected volume of type podCertificate",
+            ),
+            ("projected: {sources: [{configMap: {}, serviceAccountToken: null}]}", ""),
+        ];
+        for (source, expected) in rows {
+            let spec = format!("containers: [], volumes: [{{name: v, {source}}}]");
+            let found = bounds(&format!("[{{metadata: {{name: p}}, spec: {{{spec}}}}}]"));
+            assert_eq!(found.privilege.unwrap_or_default(), expected);
+        }
+    }
+
+    #[test]
+    fn annotations_without_an_app_armor_profile_are_privileges() {
+        let name = "container.apparmor.security.beta.kubernetes.io/c";
+        for (profile, is_privilege) in
+            [("unconfined", true), ("runtime/default", false), ("localhost/mine", false)]
+        {
+            let metadata = format!("metadata: {{name: o, annotations: {{{name}: {profile}}}}}");
+            let deployment = "apiVersion: apps/v1, kind: Deployment, metadata: {name: o}";
+            for (case, object) in [
+                (format!("[{{{metadata}, spec: {{containers: []}}}}]"), "Pod"),
+                (format!("[], do: [{{create: {{kind: Pod, {metadata}, spec: {{containers: []}}}}}}]"), "Pod"),
+                (
+                    format!("[], objects: [{{{deployment}, spec: {{template: {{{metadata}}}}}}}]"),
+                    "Deployment",
+                ),
+            ] {
+                let expected = is_privilege.then(|| format!("{object} o has the annotation {name}"));
+                assert_eq!(bounds(&case).privilege, expected, "{case}");
+            }
+        }
     }
 
     /// Objects of other kinds create pods without limits, grant rights, or take traffic of others.

@@ -36,6 +36,11 @@ const SECRET_TYPES: [&str; 7] = [
 ];
 /// Sources of volumes on the pod's own disk or memory.
 const VOLUMES: [&str; 5] = ["configMap", "downwardAPI", "emptyDir", "projected", "secret"];
+/// Sources of projected volumes that give a pod no credentials of its own.
+const PROJECTED_SOURCES: [&str; 4] = ["clusterTrustBundle", "configMap", "downwardAPI", "secret"];
+/// Prefix of the annotations of pods that state the AppArmor profile of a container, which
+/// kubelets read beside the field `appArmorProfile`.
+const APP_ARMOR_ANNOTATION: &str = "container.apparmor.security.beta.kubernetes.io/";
 /// Maximum termination grace period of a pod: a pod may run for so long after its deadline.
 pub(crate) const MAX_GRACE_PERIOD: GracePeriod = GracePeriod::from_secs(120);
 /// Capabilities that the Pod Security Standard `baseline` allows.
@@ -193,19 +198,47 @@ fn volume_privilege(volume: &VolumeManifest) -> Option<String> {
     if let Some(host) = &volume.host_path {
         return Some(format!("a hostPath volume ({})", host.path.as_deref().unwrap_or_default()));
     }
-    let source = volume.other.iter().find(|(field, value)| *field != "name" && !value.is_null());
-    let (source, value) = source?;
-    match source.as_str() {
+    let mut sources = volume.other.iter().filter(|(field, value)| *field != "name" && !value.is_null());
+    sources.find_map(|(source, value)| match source.as_str() {
         "ephemeral" => Some("storage of the cluster (an ephemeral volume)".to_owned()),
-        "projected" if has_token(value) => Some("a token of the API (serviceAccountToken)".to_owned()),
+        "projected" => credential_source(value),
         known if VOLUMES.contains(&known) => None,
         other => Some(format!("a volume of type {other}")),
-    }
+    })
 }
 
-fn has_token(projected: &Value) -> bool {
+/// Returns the first source of a projected volume that may give the pod credentials: a token of its
+/// service account, a certificate, or a source that is not known.
+fn credential_source(projected: &Value) -> Option<String> {
     let sources = projected.get("sources").and_then(Value::as_array).into_iter().flatten();
-    sources.into_iter().any(|source| source.get("serviceAccountToken").is_some_and(|token| !token.is_null()))
+    let mut fields = sources.filter_map(Value::as_object).flatten().filter(|(_, value)| !value.is_null());
+    let (field, _) = fields.find(|(field, _)| !PROJECTED_SOURCES.contains(&field.as_str()))?;
+    Some(match field.as_str() {
+        "serviceAccountToken" => "a token of the API (serviceAccountToken)".to_owned(),
+        other => format!("a projected volume of type {other}"),
+    })
+}
+
+/// Returns the first AppArmor annotation of a pod, or of the pod template of an object, that the
+/// Pod Security Standard `baseline` forbids.
+pub(super) fn app_armor_privilege(manifest: &Map<String, Value>) -> Option<String> {
+    let kind = manifest.get("kind").and_then(Value::as_str).unwrap_or("Pod");
+    let name = case_name(manifest).unwrap_or_default();
+    let of_template = manifest.get("spec").and_then(|spec| spec.get("template")?.get("metadata"));
+    let mut metadata = [manifest.get("metadata"), of_template].into_iter().flatten();
+    let annotation = metadata.find_map(unconfined_annotation)?;
+    Some(format!("{kind} {name} has the annotation {annotation}"))
+}
+
+fn unconfined_annotation(metadata: &Value) -> Option<&str> {
+    let is_confined = |profile: &str| {
+        profile.is_empty() || profile == "runtime/default" || profile.starts_with("localhost/")
+    };
+    let mut annotations = metadata.get("annotations")?.as_object()?.iter();
+    let (name, _) = annotations.find(|(name, profile)| {
+        name.starts_with(APP_ARMOR_ANNOTATION) && !profile.as_str().is_some_and(is_confined)
+    })?;
+    Some(name)
 }
 
 /// Returns the first privilege of a container beyond the Pod Security Standard `baseline`.
