@@ -14,7 +14,9 @@ pub enum ResolveError {
     #[error(transparent)]
     Docker(#[from] DockerError),
     /// The node image could not be pulled.
-    #[error(transparent)]
+    #[error(
+        "{0}, or name a node image that Docker has, also one of another version: --node-image VERSION=IMAGE"
+    )]
     Pull(#[from] PullError),
     /// No node image is known for the version.
     #[error(
