@@ -116,7 +116,8 @@ impl RunContext {
         }
     }
 
-    /// Waits until no other case runs that shares its node. None starts before the guard is dropped.
+    /// Waits until no other case runs that shares its node. None starts before the guard is
+    /// dropped.
     async fn wait_until_alone(&self, id: &CaseId) -> RwLockWriteGuard<'_, ()> {
         if let Ok(alone) = self.shared_cases.try_write() {
             return alone;
