@@ -64,9 +64,8 @@ impl LogFormatter {
                 log.add("", Style::Plain, &format!("evictlab {evictlab}, run {run_id}: {on}"));
             }
             RunEventKind::ClusterStarted { cluster, kubelets, reused } => {
-                let verb = if *reused { "reusing" } else { "creating" };
-                let text = format!("{verb} for {}", kubelets.join(", "));
-                self.add_cluster(log, cluster, "", Style::Plain, &text);
+                let start = if *reused { "reusing for " } else { "creating for " };
+                self.add_cluster(log, cluster, "", Style::Plain, &(start.to_owned() + &kubelets.join(", ")));
             }
             RunEventKind::ClusterStep { cluster, text } => {
                 self.add_cluster(log, cluster, "", Style::Plain, text);

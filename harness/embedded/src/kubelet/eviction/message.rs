@@ -85,20 +85,8 @@ fn defective(
     if has(Defect::MessageNamesOnlyFirst) {
         message.containers.truncate(1);
     }
-    for container in &mut message.containers {
-        if has(Defect::MessageRequestIsZero) {
-            container.request = Quantity::ZERO;
-        }
-        if has(Defect::MessageUsageRounded) {
-            let mib = MIB as i64;
-            container.usage = Quantity::from_bytes(container.usage.value() / mib * mib);
-        }
-        if has(Defect::MessageUsageOfPod)
-            && let Some(usage) = stats.as_ref().and_then(|stats| stats.memory.as_ref()?.working_set_bytes)
-        {
-            container.usage = Quantity::from_bytes(usage);
-        }
-    }
+    let pod_usage = stats.as_ref().and_then(|stats| stats.memory.as_ref()?.working_set_bytes);
+    message.containers.iter_mut().for_each(|container| change_amounts(container, pod_usage, defects));
     if has(Defect::MessageOmitsThreshold) {
         message.threshold = None;
     }
@@ -127,6 +115,21 @@ fn defective(
     let annotations = Annotations::new(resource, pod.as_ref(), containers);
     eviction.annotations = eviction.annotations.map(|_| annotations);
     eviction
+}
+
+/// Changes the amounts of a container in a message by defects. `pod_usage` is the working set of
+/// the pod in bytes.
+fn change_amounts(container: &mut Offender, pod_usage: Option<i64>, defects: &Defects) {
+    if defects.has(Defect::MessageRequestIsZero) {
+        container.request = Quantity::ZERO;
+    }
+    if defects.has(Defect::MessageUsageRounded) {
+        let mib = MIB as i64;
+        container.usage = Quantity::from_bytes(container.usage.value() / mib * mib);
+    }
+    if let Some(usage) = pod_usage.filter(|_| defects.has(Defect::MessageUsageOfPod)) {
+        container.usage = Quantity::from_bytes(usage);
+    }
 }
 
 /// Returns a pod with the containers that the message considers.

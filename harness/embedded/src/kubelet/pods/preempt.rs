@@ -147,33 +147,42 @@ impl Kubelet {
             || critical.spec.priority.is_none() && self.has(Defect::PreemptionByStaticOfCritical)
     }
 
+    /// Returns the pods with a pending resize that count with their desired resources. Since 1.34,
+    /// no pod does: `getAllocatedPods` replaces `GetActivePods` (kubernetes/kubernetes#132105).
+    fn pending_resizes(&self) -> BTreeMap<&PodUid, Pod> {
+        if self.options.version.at_least(34) && !self.has(Defect::PreemptionCountsPendingResizes) {
+            return BTreeMap::new();
+        }
+        let pending = self.pods.admitted().filter(|(_, worker)| worker.pending_resize.is_some());
+        let desired = |object| Manifest::read(object, self.known_fields()).pod;
+        pending.map(|(uid, worker)| (uid, desired(&worker.object))).collect()
+    }
+
+    /// Returns the pods of a QoS class that a critical pod may preempt. Pods in `resized` count
+    /// with these resources.
+    fn candidates<'a>(
+        &'a self,
+        critical: &Pod,
+        qos: QosClass,
+        resized: &'a BTreeMap<&PodUid, Pod>,
+    ) -> Vec<PreemptionCandidate<'a>> {
+        let version = &self.options.version;
+        let admitted = self.pods.admitted().map(|(uid, worker)| {
+            let pod = resized.get(uid).unwrap_or(&worker.manifest.pod);
+            PreemptionCandidate { uid, pod, version }
+        });
+        let is_candidate = |candidate: &PreemptionCandidate<'_>| {
+            (is_preemptable(critical, candidate.pod) || self.preempts_wrongly(critical, candidate.pod))
+                && !self.spares(candidate.pod)
+                && candidate.pod.qos_class() == qos
+        };
+        admitted.filter(is_candidate).collect()
+    }
+
     /// Returns the pods to kill, in this order (`getPodsToPreempt`).
     fn victims(&self, critical: &Pod, wants: Wants) -> Result<Vec<PodUid>, Rejection> {
-        let version = &self.options.version;
-        // Since 1.34, `getAllocatedPods` replaces `GetActivePods` (kubernetes/kubernetes#132105).
-        let counts_pending = !version.at_least(34) || self.has(Defect::PreemptionCountsPendingResizes);
-        let resized: BTreeMap<&PodUid, Pod> = if counts_pending {
-            let pending = self.pods.admitted().filter(|(_, worker)| worker.pending_resize.is_some());
-            let desired = |object| Manifest::read(object, self.known_fields()).pod;
-            pending.map(|(uid, worker)| (uid, desired(&worker.object))).collect()
-        } else {
-            BTreeMap::new()
-        };
-        let with_qos = |qos: QosClass| -> Vec<PreemptionCandidate> {
-            self.pods
-                .admitted()
-                .map(|(uid, worker)| {
-                    let pod = resized.get(uid).unwrap_or(&worker.manifest.pod);
-                    PreemptionCandidate { uid, pod, version }
-                })
-                .filter(|candidate| {
-                    (is_preemptable(critical, candidate.pod)
-                        || self.preempts_wrongly(critical, candidate.pod))
-                        && !self.spares(candidate.pod)
-                        && candidate.pod.qos_class() == qos
-                })
-                .collect()
-        };
+        let resized = self.pending_resizes();
+        let with_qos = |qos: QosClass| self.candidates(critical, qos, &resized);
         let (best_effort, burstable, guaranteed) =
             (with_qos(QosClass::BestEffort), with_qos(QosClass::Burstable), with_qos(QosClass::Guaranteed));
         let all = best_effort.iter().chain(&burstable).chain(&guaranteed);
